@@ -1,0 +1,1 @@
+"""Contracts and small parts that everything else stands on; imports nothing else of ours."""

@@ -1,0 +1,82 @@
+"""The errors of labelgrove: each names the bad value, the place, and the way out.
+
+Command line and service show the message as it is, in one line; ``exit_code`` tells the
+command line whether the call or input was wrong (2) or something failed (1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class LabelgroveError(Exception):
+    """Base of all errors that are meant for a user's eyes."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class InputError(LabelgroveError, ValueError):
+    """A wrong call or wrong input: an option, a file, a value."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class BadRowError(InputError):
+    """A row of a corpus that cannot be used.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what would be right.
+    file
+        The file, or a word for where the row came from.
+    line
+        Line number, counted from 1, or None where there are no lines.
+    """
+
+    def __init__(self, message: str, file: str, line: int | None = None) -> None:
+        place = file if line is None else f"{file}, line {line}"
+        super().__init__(f"{place}: {message}")
+        self.file = file
+        self.line = line
+
+
+class UnknownNameError(InputError):
+    """A name that is not in a list of known ones; the message lists them, the nearest first."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        near = get_close_matches(name, names, n=3)
+        if near:
+            hint = f"did you mean {' or '.join(repr(n) for n in near)}?"
+        else:
+            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            hint = f"known: {shown}" if names else "none is known"
+        super().__init__(f"unknown {kind} {name!r}; {hint}")
+        self.name = name
+
+
+class MissingExtraError(LabelgroveError, ImportError):
+    """A part needs a library that is not installed."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class NotFittedError(LabelgroveError, ValueError, AttributeError):
+    """Something was asked of a part that has not learned yet."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class StorageError(LabelgroveError):
+    """A folder could not be written or read."""
+
+
+class DamagedError(StorageError):
+    """A saved folder is incomplete, cut short or altered."""
+
+
+class NewerFormatError(StorageError):
+    """A saved folder was written by a newer labelgrove."""

@@ -1,0 +1,189 @@
+"""The two things that learn: `Featurizer` (texts to features) and `Classifier` (to rankings).
+
+Both are scikit-learn estimators: constructor arguments are the configuration and are stored as
+they are given, learned state ends in ``_``, ``fit`` returns ``self``. Both save themselves: by
+default every attribute that ends in ``_`` is written by `labelgrove.core.storage`.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator
+
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, InputError, NotFittedError
+from labelgrove.core.features import Features, TokenSequences
+from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.types import Explanation, FitContext, Span, ViewSpec
+
+
+class Part(BaseEstimator, ABC):
+    """Something with settings and learned state that can be saved and loaded.
+
+    Attributes
+    ----------
+    name
+        The name under which a registry knows the class; saved files hold it.
+    """
+
+    name: ClassVar[str] = ""
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the part to a folder of its own; a crash leaves the old folder or none."""
+        self.check_fitted()
+        about = {"part": self.name, "settings": self.get_params(deep=False)}
+        with storage.writing(folder, about, overwrite=overwrite) as temporary:
+            self.write(temporary)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> Self:
+        """Read a part that `save` wrote."""
+        storage.read_manifest(folder, verify=verify)
+        return cls.read(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write settings and state into an open folder, which may be part of a larger one."""
+        storage.write_values(
+            folder,
+            {"part": self.name, "settings": self.get_params(deep=False), **self.state()},
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        values = storage.read_values(folder)
+        if values.pop("part") != cls.name:
+            raise InputError(f"{folder} does not hold a {cls.name!r}")
+        try:
+            part = cls(**values.pop("settings"))
+        except TypeError as error:
+            raise DamagedError(f"{folder} has settings that {cls.name!r} lacks: {error}") from error
+        part.set_state(values)
+        return part
+
+    def state(self) -> dict[str, Any]:
+        """Return the learned state: every attribute that ends in ``_``."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over a state that `state` returned; arrays in it may be read-only."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def check_fitted(self) -> None:
+        """Raise `NotFittedError` unless the part has learned."""
+        if not self.state():
+            raise NotFittedError(
+                f"this {self.name or type(self).__name__} has not learned yet: call fit first"
+            )
+
+
+class Featurizer(Part):
+    """Turns texts into features."""
+
+    @abstractmethod
+    def fit(self, texts: Iterable[str], labels: object = None) -> Self:
+        """Learn from texts, read once or more; ``labels`` is there for pipelines and unused."""
+
+    @abstractmethod
+    def transform(self, texts: Iterable[str]) -> csr_array | TokenSequences:
+        """Turn texts into features, a row each."""
+
+    def fit_transform(self, texts: Iterable[str], labels: object = None) -> Any:
+        """Learn from texts and turn them into features; ``texts`` is read as often as needed."""
+        return self.fit(texts).transform(texts)
+
+    @abstractmethod
+    def spans(self, text: str) -> list[Span]:
+        """Return the characters behind the features of ``text``.
+
+        For sparse features in any order, a feature once for each place; for tokens, the i-th
+        span is that of the i-th token.
+        """
+
+
+class Classifier(Part):
+    """Learns from features and labels, then ranks labels.
+
+    A subclass implements `_fit` and `_rank`; `fit` and `rank` check what is given to them. Every
+    classifier has the settings ``seed`` and ``threads`` (None for all cores).
+
+    Attributes
+    ----------
+    uses_validation
+        True if `fit` needs held-out data itself (early stopping). Otherwise `Tagger` fits on a
+        part to calibrate, and again on everything.
+    n_labels_
+        Width of Y.
+    """
+
+    uses_validation: ClassVar[bool] = False
+
+    seed: int
+    threads: int | None
+    n_labels_: int
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return the views of the text it asks for; with several, X is a `Views`."""
+        return {"text": ViewSpec("tf-idf")}
+
+    def fit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Learn from features (n, D) and binary labels (n, L)."""
+        Y = check_labels(Y, X)
+        self._fit(X, Y, context or FitContext())
+        self.n_labels_ = int(Y.shape[1])
+        return self
+
+    def rank(self, X: Features, k: int = 10) -> Ranking:
+        """Return the best k labels of each row with their probabilities, k at most L."""
+        self.check_fitted()
+        if k < 1:
+            raise InputError(f"k must be at least 1, got {k}")
+        return self._rank(X, min(k, self.n_labels_))
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Tell what in row ``i`` spoke for ``label``."""
+        raise InputError(f"{self.name} cannot explain its rankings")
+
+    def score(self, X: Features, Y: csr_array) -> float:
+        """Return the mean nDCG@5."""
+        return float(ndcg(self.rank(X, 5), check_labels(Y, X), 5).mean())
+
+    @abstractmethod
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        """Learn; X and Y have been checked."""
+
+    @abstractmethod
+    def _rank(self, X: Features, k: int) -> Ranking:
+        """Rank; 1 <= k <= L."""
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return settings small enough to learn in seconds; files they need go to ``folder``."""
+        return {}
+
+
+def check_labels(Y: Any, X: Features) -> csr_array:
+    """Return Y as a binary float32 csr array, or say what is wrong with it."""
+    if not issparse(Y):
+        raise InputError("Y must be a sparse matrix of documents x labels")
+    Y = csr_array(Y, dtype=np.float32, copy=True)
+    if Y.shape[0] != X.shape[0]:
+        raise InputError(f"X has {X.shape[0]} rows, Y has {Y.shape[0]}")
+    if 0 in Y.shape:
+        raise InputError(f"nothing to learn from: {Y.shape[0]} documents, {Y.shape[1]} labels")
+    Y.sum_duplicates()
+    Y.eliminate_zeros()
+    Y.data[:] = 1.0
+    return Y

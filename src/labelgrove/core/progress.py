@@ -1,0 +1,176 @@
+"""Progress of long work: a bar on a terminal, plain lines in a pipe, silence in Python."""
+
+from __future__ import annotations
+
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TextIO, TypeVar
+
+T = TypeVar("T")
+
+
+class Task(ABC):
+    """One piece of work that advances."""
+
+    @abstractmethod
+    def advance(self, steps: int = 1, **facts: float | str) -> None:
+        """Count ``steps`` more as done; ``facts`` (such as ``loss=0.1``) are shown beside."""
+
+
+class Progress(ABC):
+    """Where progress goes."""
+
+    @abstractmethod
+    def task(
+        self, title: str, total: int | None = None, unit: str = "documents"
+    ) -> AbstractContextManager[Task]:
+        """Open a task of ``total`` steps, or of an unknown number."""
+
+    @abstractmethod
+    def say(self, message: str) -> None:
+        """Show one line."""
+
+    def track(self, items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
+        """Iterate over ``items`` and count them."""
+        if total is None and isinstance(items, Sized):
+            total = len(items)
+        with self.task(title, total) as task:
+            waiting = 0
+            for item in items:
+                yield item
+                waiting += 1
+                if waiting == 64:  # a bar is slower than a reader
+                    task.advance(waiting)
+                    waiting = 0
+            task.advance(waiting)
+
+
+class _SilentTask(Task):
+    def advance(self, steps: int = 1, **facts: float | str) -> None:
+        pass
+
+
+class Silent(Progress):
+    """Shows nothing."""
+
+    @contextmanager
+    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+        """Open a task that is not shown."""
+        yield _SilentTask()
+
+    def say(self, message: str) -> None:
+        """Show nothing."""
+
+
+def _facts(facts: dict[str, float | str]) -> str:
+    return "".join(
+        f", {name} {value:.4g}" if isinstance(value, float) else f", {name} {value}"
+        for name, value in facts.items()
+    )
+
+
+class _LinesTask(Task):
+    def __init__(self, out: Lines, title: str, total: int | None, unit: str) -> None:
+        self._out, self._title, self._total, self._unit = out, title, total, unit
+        self._done = 0
+        self._facts: dict[str, float | str] = {}
+        self._started = self._shown = time.monotonic()
+
+    def advance(self, steps: int = 1, **facts: float | str) -> None:
+        self._done += steps
+        self._facts.update(facts)
+        now = time.monotonic()
+        if now - self._shown >= self._out.seconds:
+            self._shown = now
+            speed = self._done / max(now - self._started, 1e-9)
+            of = ""
+            if self._total:
+                left = max(self._total - self._done, 0) / max(speed, 1e-9)
+                of = f" of {self._total:,} ({self._done / self._total:.0%}), {left:.0f} s left"
+            self._out.say(
+                f"{self._title}: {self._done:,} {self._unit}{of}, {speed:,.0f}/s"
+                + _facts(self._facts)
+            )
+
+    def close(self) -> None:
+        spent = time.monotonic() - self._started
+        self._out.say(
+            f"{self._title}: {self._done:,} {self._unit} in {spent:.1f} s" + _facts(self._facts)
+        )
+
+
+class Lines(Progress):
+    """Plain lines, one every few seconds and one at the end of each task.
+
+    Parameters
+    ----------
+    stream
+        Where the lines go; standard error when None.
+    seconds
+        Least time between two lines of one task.
+    """
+
+    def __init__(self, stream: TextIO | None = None, seconds: float = 10.0) -> None:
+        self._stream = stream
+        self.seconds = seconds
+
+    @contextmanager
+    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+        """Open a task that prints lines."""
+        task = _LinesTask(self, title, total, unit)
+        yield task
+        task.close()
+
+    def say(self, message: str) -> None:
+        """Print one line."""
+        print(message, file=self._stream or sys.stderr, flush=True)
+
+
+class _BarTask(Task):
+    def __init__(self, bars: Any, number: Any) -> None:
+        self._bars, self._number = bars, number
+        self._facts: dict[str, float | str] = {}
+
+    def advance(self, steps: int = 1, **facts: float | str) -> None:
+        self._facts.update(facts)
+        self._bars.update(self._number, advance=steps, facts=_facts(self._facts))
+
+
+class Bars(Progress):
+    """Bars of rich on a terminal's standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+
+    @contextmanager
+    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+        """Open a task with a bar, speed and time left."""
+        from rich import progress as rich_progress
+
+        columns = (
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.completed:,} {task.fields[unit]}{task.fields[facts]}"),
+            rich_progress.TimeElapsedColumn(),
+            rich_progress.TextColumn("left"),
+            rich_progress.TimeRemainingColumn(),
+        )
+        with rich_progress.Progress(*columns, console=self._console) as bars:
+            number = bars.add_task(title, total=total, unit=unit, facts="")
+            yield _BarTask(bars, number)
+            if total is None:
+                bars.update(number, total=bars.tasks[0].completed)
+
+    def say(self, message: str) -> None:
+        """Print one line above the bars."""
+        self._console.print(message, highlight=False, markup=False)
+
+
+def for_stream(stream: TextIO) -> Progress:
+    """Return bars if ``stream`` is a terminal, lines otherwise."""
+    return Bars() if stream.isatty() else Lines()

@@ -1,0 +1,111 @@
+"""Lazy tables from a name to a class, kept as strings so that nothing is imported to list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, InputError, MissingExtraError, UnknownNameError
+from labelgrove.core.estimator import Part
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a table.
+
+    Parameters
+    ----------
+    path
+        ``"module:Class"``.
+    summary
+        What it is good for, in a sentence.
+    paper
+        Where it comes from.
+    extra
+        The extra of labelgrove it needs, or empty.
+    """
+
+    path: str
+    summary: str = ""
+    paper: str = ""
+    extra: str = ""
+
+
+class Registry(Generic[P]):
+    """A table of parts; other packages add theirs by an entry point.
+
+    Parameters
+    ----------
+    kind
+        What the parts are called in messages, such as ``"model"``.
+    entries
+        The parts of labelgrove itself.
+    group
+        The entry-point group in which other packages name theirs.
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, Entry], group: str) -> None:
+        self.kind = kind
+        self._entries = dict(entries)
+        self._group = group
+
+    def entries(self) -> dict[str, Entry]:
+        """Return all lines, ours first."""
+        found = dict(self._entries)
+        for point in metadata.entry_points(group=self._group):
+            source = point.dist.name if point.dist else "another package"
+            found.setdefault(point.name, Entry(point.value, f"from {source}"))
+        return found
+
+    def names(self) -> list[str]:
+        """Return all names."""
+        return list(self.entries())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries())
+
+    def find(self, name: str) -> type[P]:
+        """Import and return the class behind a name."""
+        entries = self.entries()
+        if name not in entries:
+            raise UnknownNameError(self.kind, name, entries)
+        entry = entries[name]
+        module, _, attribute = entry.path.partition(":")
+        try:
+            found: type[P] = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if not entry.extra or (error.name or "").startswith("labelgrove"):
+                raise
+            raise MissingExtraError(
+                f"the {self.kind} {name!r} needs {error.name}, which is not installed: "
+                f"pip install 'labelgrove[{entry.extra}]'"
+            ) from error
+        return found
+
+    def create(self, name: str, **settings: Any) -> P:
+        """Return a new part of that name with these settings."""
+        found = self.find(name)
+        known = found._get_param_names()
+        for setting in settings:
+            if setting not in known:
+                raise UnknownNameError(f"setting of {name!r}", setting, known)
+        return found(**settings)
+
+    def read(self, folder: Path) -> P:
+        """Read the part that ``folder`` holds, whichever it is."""
+        name = storage.read_values(folder).get("part")
+        if not isinstance(name, str):
+            raise DamagedError(f"{folder} does not say what it holds; save the model again")
+        try:
+            found = self.find(name)
+        except UnknownNameError as error:
+            raise InputError(
+                f"{folder} holds a {self.kind} that is not installed: {error}"
+            ) from error
+        return found.read(folder)

@@ -1,0 +1,292 @@
+"""Saved folders: a manifest, JSON, and arrays that are memory-mapped on load. Never pickle.
+
+A folder is written under a temporary name beside its place, flushed to the disk, and renamed, so
+a crash leaves the old folder or none. The manifest holds the size and checksum of every
+file; what is incomplete, altered or of a newer format is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove._version import __version__
+from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
+from labelgrove.core.features import TokenSequences
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VALUES = "values.json"
+Json: TypeAlias = Any
+
+
+@contextmanager
+def writing(
+    folder: str | os.PathLike[str], about: Mapping[str, Json], *, overwrite: bool = False
+) -> Iterator[Path]:
+    """Give a temporary folder to write into; on success it becomes ``folder``.
+
+    Parameters
+    ----------
+    folder
+        The place to save to.
+    about
+        What the manifest says of the content: registry names, settings, scores.
+    overwrite
+        Replace what is there. Only a folder that labelgrove wrote is ever replaced.
+    """
+    target = Path(folder)
+    check_free(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        temporary.chmod(0o755)  # mkdtemp's is private
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    try:
+        yield temporary
+        _write_manifest(temporary, about)
+        _move(temporary, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Refuse a place that is taken, before the work whose result would go there."""
+    target = Path(folder)
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not overwrite:
+        raise InputError(f"{target} exists already; choose another folder, or allow overwriting it")
+    if not (target / MANIFEST).is_file():
+        raise InputError(f"{target} is not a folder that labelgrove wrote; it is not overwritten")
+
+
+def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:
+    """Return the manifest of a saved folder after checking that the folder is whole.
+
+    Parameters
+    ----------
+    folder
+        A folder written by `writing`.
+    verify
+        Compare checksums too, not only names and sizes; this reads every file once.
+    """
+    source = Path(folder)
+    if not source.exists():
+        raise InputError(f"no such folder: {source}")
+    path = source / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{source} is not a saved labelgrove folder: it has no {MANIFEST}")
+    manifest = _parse(path)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
+        raise DamagedError(f"{path} is damaged: it has no format number; save the model again")
+    if manifest["format"] > FORMAT:
+        raise NewerFormatError(
+            f"{source} has format {manifest['format']}, written by labelgrove "
+            f"{manifest.get('labelgrove')}; this is labelgrove {__version__}, which reads up to "
+            f"format {FORMAT}: pip install --upgrade labelgrove"
+        )
+    if manifest.get("checksum") != _manifest_checksum(manifest):
+        raise DamagedError(f"{path} was altered: its checksum does not fit; save the model again")
+    _check_files(source, manifest["files"], verify)
+    return manifest
+
+
+def write_values(folder: Path, values: Mapping[str, Any]) -> None:
+    """Write named values into ``folder``: arrays, csr arrays, token sequences, strings, JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    described = {name: _write_value(folder, name, value) for name, value in values.items()}
+    write_json(folder / VALUES, described)
+
+
+def read_values(folder: Path) -> dict[str, Any]:
+    """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
+    described = _parse(folder / VALUES)
+    try:
+        return {name: _read_value(folder, *entry) for name, entry in described.items()}
+    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+        raise DamagedError(f"{folder} is damaged: {error}; save the model again") from error
+
+
+def write_json(path: Path, value: Json) -> None:
+    """Write JSON; a value that JSON does not know is an error that names it."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"{path.name} cannot hold this value: {error}") from error
+    path.write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
+
+
+def _parse(path: Path) -> Json:
+    try:
+        return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"{path} is damaged: {error}; save the model again") from error
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def _write_value(folder: Path, name: str, value: Any) -> tuple[str, Json]:
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise StorageError(f"{name} is an array of Python objects, which cannot be saved")
+        np.save(folder / f"{name}.npy", value, allow_pickle=False)
+        return "array", None
+    if isinstance(value, csr_array):
+        for part in ("data", "indices", "indptr"):
+            _write_value(folder, f"{name}.{part}", getattr(value, part))
+        return "csr", list(value.shape)
+    if isinstance(value, TokenSequences):
+        _write_value(folder, f"{name}.tokens", value.tokens)
+        _write_value(folder, f"{name}.offsets", value.offsets)
+        return "tokens", value.n_terms
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        encoded = [item.encode("utf-8", "surrogatepass") for item in value]
+        ends = np.cumsum([len(item) for item in encoded], dtype=np.int64)
+        _write_value(folder, f"{name}.bytes", np.frombuffer(b"".join(encoded), np.uint8))
+        _write_value(folder, f"{name}.ends", ends)
+        return "strings", None
+    return "json", value.item() if isinstance(value, np.generic) else value
+
+
+def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
+    if kind == "array":
+        return _read_array(folder / f"{name}.npy")
+    if kind == "csr":
+        parts = [
+            _read_array(folder / f"{name}.{part}.npy") for part in ("data", "indices", "indptr")
+        ]
+        return csr_array(tuple(parts), shape=tuple(detail), copy=False)
+    if kind == "tokens":
+        tokens = _read_array(folder / f"{name}.tokens.npy")
+        return TokenSequences(tokens, _read_array(folder / f"{name}.offsets.npy"), detail)
+    if kind == "strings":
+        text = _read_array(folder / f"{name}.bytes.npy").tobytes()
+        ends = _read_array(folder / f"{name}.ends.npy").tolist()
+        return [
+            text[start:end].decode("utf-8", "surrogatepass")
+            for start, end in zip([0, *ends[:-1]], ends, strict=True)
+        ]
+    if kind == "json":
+        return detail
+    raise ValueError(f"unknown kind of value {kind!r}")
+
+
+def _read_array(path: Path) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+# --- manifest ---------------------------------------------------------------------------------
+
+
+def _write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest: dict[str, Json] = {
+        "format": FORMAT,
+        "labelgrove": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": _versions(),
+        **about,
+        "files": {
+            path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": checksum}
+            for path, checksum in zip(files, _checksums(files), strict=True)
+        },
+    }
+    manifest["checksum"] = _manifest_checksum(manifest)
+    write_json(folder / MANIFEST, manifest)
+
+
+def _manifest_checksum(manifest: Mapping[str, Json]) -> str:
+    rest = {name: value for name, value in manifest.items() if name != "checksum"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "transformers"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _checksums(files: list[Path]) -> list[str]:
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # hashing leaves the GIL
+        return list(pool.map(_checksum, files))
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_files(source: Path, files: Mapping[str, Mapping[str, Json]], verify: bool) -> None:
+    for name, facts in files.items():
+        path = source / name
+        if not path.is_file():
+            raise DamagedError(f"{path} is missing; save the model again")
+        if (size := path.stat().st_size) != facts["bytes"]:
+            raise DamagedError(
+                f"{path} has {size:,} bytes instead of {facts['bytes']:,}: it was cut short or "
+                "altered; save the model again"
+            )
+    if verify:
+        found = _checksums([source / name for name in files])
+        for (name, facts), checksum in zip(files.items(), found, strict=True):
+            if checksum != facts["sha256"]:
+                raise DamagedError(
+                    f"{source / name} was altered: its checksum does not fit; save the model again"
+                )
+
+
+# --- moving into place ------------------------------------------------------------------------
+
+
+def _move(temporary: Path, target: Path) -> None:
+    for path in [*temporary.rglob("*"), temporary]:
+        _flush(path)
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+        target.rename(old)
+        temporary.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        temporary.rename(target)
+    _flush(target.parent)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unwritable(target: Path, error: OSError) -> StorageError:
+    if error.errno == errno.ENOSPC:
+        return StorageError(f"no space left on the disk while writing {target}; nothing was saved")
+    return StorageError(f"cannot write {target}: {error.strerror or error}; nothing was saved")

@@ -1,0 +1,121 @@
+"""Small shared types: a document, what a classifier is told beside X and Y, its explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.features import Features
+from labelgrove.core.progress import Progress, Silent
+
+if TYPE_CHECKING:  # names for the reader and mypy only; core imports nothing above it
+    from labelgrove.core.estimator import Featurizer
+    from labelgrove.labels import LabelSpace
+
+
+class Document(NamedTuple):
+    """One text with its labels.
+
+    Parameters
+    ----------
+    text
+        The text.
+    labels
+        Label ids, each once; empty where they are not known.
+    id
+        The document's own id, or None.
+    """
+
+    text: str
+    labels: tuple[str, ...] = ()
+    id: str | None = None
+
+
+class Tag(NamedTuple):
+    """A label given to a text: its id, its name, and the probability that it belongs there."""
+
+    label: str
+    name: str
+    score: float
+
+
+class Span(NamedTuple):
+    """The characters ``text[start:end]`` behind one feature or token."""
+
+    feature: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """A view of the text that a classifier asks for: a featurizer's name and settings."""
+
+    featurizer: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where and how a training runs.
+
+    Parameters
+    ----------
+    folder
+        For checkpoints, history and caches; None when nothing is to be kept.
+    resume
+        Go on from what ``folder`` holds.
+    progress
+        Where progress is shown.
+    """
+
+    folder: Path | None = None
+    resume: bool = False
+    progress: Progress = field(default_factory=Silent)
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What a classifier may know beside X and Y; every part is optional.
+
+    Parameters
+    ----------
+    labels
+        Names, descriptions and hierarchy of the columns of Y.
+    featurizers
+        The fitted featurizer of each view, so that label names go through the same vocabulary.
+    validation
+        Held-out (X, Y) for early stopping.
+    run
+        Folder, resume and progress.
+    """
+
+    labels: LabelSpace | None = None
+    featurizers: Mapping[str, Featurizer] = field(default_factory=dict)
+    validation: tuple[Features, csr_array] | None = None
+    run: Run = field(default_factory=Run)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """How much each feature or token of one text spoke for a label.
+
+    Parameters
+    ----------
+    ids
+        Feature numbers of a sparse view, or token positions of a ragged one, shape (m,).
+    weights
+        Their weights, shape (m,); positive speaks for the label.
+    view
+        The view they belong to.
+    """
+
+    ids: NDArray[np.integer]
+    weights: NDArray[np.floating]
+    view: str = "text"
