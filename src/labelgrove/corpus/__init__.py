@@ -1,1 +1,19 @@
-"""To be filled."""
+"""Files, folders and tables in memory as a `Corpus`; splits and statistics of it."""
+
+from labelgrove.core.types import Document
+from labelgrove.corpus.base import Corpus
+from labelgrove.corpus.reading import FORMATS, read_corpus
+from labelgrove.corpus.splits import iterative_stratification, split
+from labelgrove.corpus.statistics import CurvePoint, Statistics, statistics
+
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "CurvePoint",
+    "Document",
+    "Statistics",
+    "iterative_stratification",
+    "read_corpus",
+    "split",
+    "statistics",
+]

@@ -1,0 +1,96 @@
+"""JSON lines: one object a line, ``{"text": "...", "labels": ["..."], "id": "..."}``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core.errors import BadRowError
+from labelgrove.core.types import Document
+from labelgrove.corpus.base import Reader
+from labelgrove.corpus.opening import check_file, decoded, lines
+from labelgrove.corpus.rows import Fields, RowError, Separator, shown
+
+
+class JsonLines(Reader):
+    """Documents of a JSON lines file; blank lines are passed over.
+
+    The form in which the extreme classification repository gives its texts (``uid``, ``title``,
+    ``content``, ``target_ind``) is known by its first line, unless fields are named.
+
+    Parameters
+    ----------
+    path
+        The file, also compressed.
+    fields
+        The names of the fields.
+    separator
+        What stands between labels in a string; None if labels must be lists.
+    on_bad
+        ``"stop"`` or ``"skip"``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "docs.jsonl")
+    ...     _ = path.write_text('{"text": "Wind", "labels": ["energy"]}')
+    ...     list(JsonLines(path))
+    [Document(text='Wind', labels=('energy',), id=None)]
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fields: Fields | None = None,
+        separator: str | None = None,
+        on_bad: str = "stop",
+    ) -> None:
+        super().__init__(str(path), on_bad)
+        check_file(path)
+        self._path = path
+        self._fields = fields or Fields()
+        self._separator = None if separator is None else Separator(separator)
+
+    def _rows(self) -> Iterator[Document | BadRowError]:
+        fields: Fields | None = None
+        for number, line in enumerate(lines(self._path), 1):
+            if line.isspace():
+                continue
+            try:
+                row = _parsed(line)
+                if fields is None:
+                    fields = _adapted(self._fields, row)
+                yield fields.document(row, self._separator)
+            except RowError as problem:
+                yield BadRowError(str(problem), self.name, number)
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    text = decoded(line)
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.strip() == "[":
+            raise RowError(
+                "the file is one JSON array; write one object a line, as jq -c '.[]' does"
+            ) from error
+        raise RowError(f"not JSON ({error}): {shown(text.strip())}") from error
+    if not isinstance(row, dict):
+        raise RowError(
+            'each line must be an object such as {"text": "...", "labels": ["..."]}, '
+            f"got {shown(row)}"
+        )
+    return row
+
+
+def _adapted(fields: Fields, row: Mapping[str, Any]) -> Fields:
+    """Return the fields of the extreme classification repository if the first row has them."""
+    plain = Fields(labelled=fields.labelled)
+    if fields != plain or "text" in row or not {"title", "target_ind"} <= row.keys():
+        return fields
+    text = ("title", "content") if "content" in row else "title"
+    return replace(fields, text=text, labels="target_ind", id="uid" if "uid" in row else None)

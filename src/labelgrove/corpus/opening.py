@@ -1,0 +1,143 @@
+"""Files as lines of bytes, decompressed on the way."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.extras import need
+from labelgrove.corpus.rows import RowError
+
+COMPRESSIONS = (".gz", ".xz", ".zst")
+CHUNK = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+
+
+def suffix(path: Path) -> str:
+    """Return the suffix in small letters, without that of a compression.
+
+    Examples
+    --------
+    >>> suffix(Path("train.JSONL.xz"))
+    '.jsonl'
+    """
+    name = Path(path.stem) if path.suffix.lower() in COMPRESSIONS else path
+    return name.suffix.lower()
+
+
+def check_file(path: Path) -> None:
+    """Raise unless ``path`` is a file."""
+    if not path.exists():
+        raise InputError(f"there is no file {path}")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file with their line ends, without a byte order mark.
+
+    A file that cannot be opened or decompressed raises; compressed ones say after which line.
+    """
+    number = 0
+    try:
+        with _opened(path) as stream:
+            for line in stream:
+                if number == 0:
+                    line = _without_mark(line, path)
+                number += 1
+                yield line
+    except EOFError as error:
+        raise BadRowError(
+            "the file ends in the middle: it was cut short, copy or download it again",
+            str(path),
+            number + 1,
+        ) from error
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _DamagedError) as error:
+        raise BadRowError(
+            f"the file cannot be decompressed ({error}): it is damaged or not {path.suffix}",
+            str(path),
+            number + 1,
+        ) from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def decoded(line: bytes) -> str:
+    """Return a line as text, or raise a `RowError` that names the first bad byte."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise RowError(
+            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not UTF-8; "
+            "convert the file to UTF-8"
+        ) from error
+
+
+def _without_mark(line: bytes, path: Path) -> bytes:
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise BadRowError("the file is UTF-16; convert it to UTF-8", str(path), 1)
+    return line.removeprefix(_BOM)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    kind = path.suffix.lower()
+    with path.open("rb") as file:
+        raw: Any
+        if kind == ".gz":
+            raw = gzip.GzipFile(fileobj=file)
+        elif kind == ".xz":
+            raw = lzma.LZMAFile(file)  # noqa: SIM115 - closed by the buffer below
+        elif kind == ".zst":
+            raw = _Zstd(file)
+        else:
+            yield file
+            return
+        # the buffer splits lines in C; gzip and lzma would do it in Python
+        with io.BufferedReader(cast(io.RawIOBase, raw), CHUNK) as stream:
+            yield stream
+
+
+class _DamagedError(Exception):
+    """zstandard's own error, which is known only once it is imported."""
+
+
+class _Zstd(io.RawIOBase):
+    """Decompressed zstandard frames; unlike the library's reader it notices a missing end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._library: Any = need("zstandard", "zstd", "reading .zst files")
+        self._file = file
+        self._frame: Any = None
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            compressed = b"" if self._frame is None else self._frame.unused_data
+            if self._frame is None or self._frame.eof:
+                compressed = compressed or self._file.read(CHUNK)
+                if not compressed:
+                    return 0
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+            else:
+                compressed = self._file.read(CHUNK)
+                if not compressed:
+                    raise EOFError("the last frame has no end")
+            try:
+                self._ready = memoryview(self._frame.decompress(compressed))
+            except self._library.ZstdError as error:
+                raise _DamagedError(str(error)) from error
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size

@@ -1,0 +1,115 @@
+"""Parquet files, read a few thousand rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.types import Document
+from labelgrove.corpus.base import Reader
+from labelgrove.corpus.opening import check_file
+from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
+
+BATCH = 1024
+
+
+class Parquet(Reader):
+    """Documents of a Parquet file; labels are a column of lists, or of separated strings.
+
+    Parameters
+    ----------
+    path
+        The file.
+    fields
+        The names of the columns.
+    separator
+        What stands between labels in strings; guessed as in a CSV file when None.
+    on_bad
+        ``"stop"`` or ``"skip"``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "docs.parquet")
+    ...     table = pyarrow.table({"text": ["Wind"], "labels": [["energy"]]})
+    ...     pyarrow.parquet.write_table(table, path)
+    ...     list(Parquet(path))
+    [Document(text='Wind', labels=('energy',), id=None)]
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fields: Fields | None = None,
+        separator: str | None = None,
+        on_bad: str = "stop",
+    ) -> None:
+        super().__init__(str(path), on_bad)
+        check_file(path)
+        self._path = path
+        self._fields = fields or Fields()
+        self._separator = None if separator is None else Separator(separator)
+
+    def _rows(self) -> Iterator[Document | BadRowError]:
+        separator = self._find_separator()
+        for number, row in enumerate(self._records(), 1):
+            try:
+                if isinstance(row, RowError):
+                    raise row
+                yield self._fields.document(row, separator)
+            except RowError as problem:
+                yield BadRowError(str(problem), f"{self.name}, row {number}")
+
+    def _records(self, columns: list[str] | None = None) -> Iterator[dict[str, Any] | RowError]:
+        import pyarrow
+        from pyarrow import parquet
+
+        if not self._path.stat().st_size:
+            return
+        try:
+            with parquet.ParquetFile(self._path) as file:
+                present = file.schema_arrow.names
+                self._check(present)
+                used = [name for name in columns or self._fields.names() if name in present]
+                for batch in file.iter_batches(BATCH, columns=used):
+                    yield from _listed(batch)
+        except (pyarrow.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(
+                f"cannot read {self._path} as Parquet ({reason}): it is damaged or of another kind"
+            ) from error
+
+    def _check(self, present: list[str]) -> None:
+        try:
+            self._fields.check(present)
+        except RowError as problem:
+            raise BadRowError(str(problem), self.name) from problem
+
+    def _find_separator(self) -> Separator:
+        if self._separator is None:
+            labels = self._fields.labels
+            rows = islice(self._records([labels]), SAMPLE)
+            cells = [row.get(labels) for row in rows if isinstance(row, dict)]
+            try:
+                self._separator = guess_separator(cells)
+            except RowError as problem:
+                raise BadRowError(str(problem), self.name) from problem
+        return self._separator
+
+
+def _listed(batch: Any) -> Iterator[dict[str, Any] | RowError]:
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:  # some row is bad: find out which, one at a time
+        for i in range(batch.num_rows):
+            try:
+                row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                yield RowError("the row is not UTF-8; convert it to UTF-8")
+            else:
+                yield row

@@ -1,0 +1,235 @@
+import csv
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.corpus import Document, read_corpus
+from labelgrove.corpus.rows import RowError, Separator, guess_separator
+
+
+def write(folder: Path, content: str | bytes, name: str = "docs.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(path: Path, **options) -> list[Document]:
+    return list(read_corpus(path, **options))
+
+
+def complaint(path: Path, **options) -> str:
+    with pytest.raises(InputError) as raised:
+        read(path, **options)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message.replace(str(path), "FILE")
+
+
+def test_csv(tmp_path):
+    content = '\ufeffid,text,labels\r\n1,"Wind, sun",a;b\r\n\r\n2,"two\r\nlines ""q""",\r\n3,,a\r\n'
+    expected = [
+        Document("Wind, sun", ("a", "b"), "1"),
+        Document('two\r\nlines "q"', (), "2"),
+        Document("", ("a",), "3"),
+    ]
+    assert read(write(tmp_path, content)) == expected
+    assert read(write(tmp_path, gzip.compress(content.encode()), "docs.csv.gz")) == expected
+
+
+def test_tsv_and_semicolons(tmp_path):
+    expected = [Document("Wind, sun", ("a", "b"))]
+    assert read(write(tmp_path, "text\tlabels\nWind, sun\ta|b\n", "docs.tsv")) == expected
+    assert read(write(tmp_path, "text;labels\nWind, sun;a|b\n")) == expected
+    assert read(write(tmp_path, "text\tlabels\nWind, sun\ta|b\n")) == expected
+
+
+def test_fields_by_name(tmp_path):
+    path = write(tmp_path, "title,body,tags,nr\nWind,It blows,a b,7\n")
+    options = {"labels": "tags", "id": "nr", "separator": " "}
+    assert read(path, text=["title", "body"], **options) == [
+        Document("Wind\nIt blows", ("a", "b"), "7")
+    ]
+
+
+def test_quoting_can_be_turned_off(tmp_path):
+    path = write(tmp_path, 'text\tlabels\n"Wind" blows\ta\nSun\tb\n', "docs.tsv")
+    message = complaint(path)
+    assert message.startswith("FILE, line 2: cannot be divided into fields")
+    assert "quote=None" in message
+    assert read(path, quote=None) == [Document('"Wind" blows', ("a",)), Document("Sun", ("b",))]
+
+
+def test_a_million_words(tmp_path):
+    text = "word " * 1_000_000
+    assert read(write(tmp_path, f"text,labels\n{text},a\n")) == [Document(text, ("a",))]
+
+
+def test_labels_optional_for_tagging(tmp_path):
+    assert read(write(tmp_path, "text\nWind\n"), labelled=False) == [Document("Wind")]
+
+
+def test_missing_field(tmp_path):
+    message = complaint(write(tmp_path, "txt,labels\nWind,a\n"))
+    assert message.startswith("FILE, line 1: there is no field 'text'; the fields are 'txt', 'lab")
+    assert "'labels'" in complaint(write(tmp_path, "text,tags\nWind,a\n"))
+    assert "two fields 'text'" in complaint(write(tmp_path, "text,text,labels\nWind,a,b\n"))
+    # the header is no row: it is not skipped
+    assert "no field" in complaint(write(tmp_path, "a,b\nWind,a\n"), on_bad="skip")
+
+
+def test_nothing_to_read(tmp_path):
+    for content in ("", "\n", "text,labels\n", "text,labels"):
+        message = complaint(write(tmp_path, content))
+        assert message == "FILE is empty: there is no document to read in it"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (b"one", "there are 1 fields, but the header has 2"),
+        (b"one,two,three", "there are 3 fields, but the header has 2"),
+        (b'"one" x,two', "cannot be divided into fields"),
+        (b"\xffone,two", "field 'text' is not UTF-8"),
+        (b"one,\xe9", "field 'labels' is not UTF-8"),
+        (b'"two\nlines, \xe9",two', "field 'text' is not UTF-8"),
+        (b"one,two\0", "holds a NUL character"),
+    ],
+)
+def test_bad_row(tmp_path, row, expected):
+    # the quoted line end makes the fourth line the third row's first
+    path = write(tmp_path, b'text,labels\n"a\nb",c;d\n' + row + b"\nlast\0,e\n")
+    message = complaint(path)
+    assert message.startswith("FILE, line 4: ")
+    assert expected in message
+    corpus = read_corpus(path, on_bad="skip")
+    assert list(corpus) == [Document("a\nb", ("c", "d")), Document("last ", ("e",))]
+    assert corpus.skipped == 1
+
+
+def test_open_quote(tmp_path):
+    message = complaint(write(tmp_path, 'text,labels\na,b\n"never closed,c\nd,e\n'))
+    assert message.startswith(
+        "FILE, line 3: cannot be divided into fields (unexpected end of data)"
+    )
+
+
+def test_cut_short(tmp_path):
+    rows = "".join(f"{i * 7919},a\n" for i in range(20_000))
+    whole = gzip.compress(f"text,labels\n{rows}".encode())
+    path = write(tmp_path, whole[:-2000], "docs.csv.gz")
+    assert "cut short" in complaint(path, on_bad="skip")
+
+
+def test_guessed_separator():
+    assert guess_separator(["a;b", "c|d", "e"]) == Separator(";")
+    assert guess_separator(["a;b", "c|d", "e|f"]) == Separator("|")
+    assert guess_separator(["Doe, J; Roe, R", "a", None, ["x"]]) == Separator(";")
+    assert guess_separator(["a", "b"]) == guess_separator([]) == Separator(None)
+    with pytest.raises(RowError, match='labels such as "Doe, J": give the separator'):
+        guess_separator(["Doe, J", "Roe, R", "a;b"])
+    assert Separator("|").split(" a | b||a ") == ["a", "b", "a"]
+    assert Separator(None).split(" a b ") == ["a b"]
+
+
+def test_separator_of_a_file(tmp_path):
+    assert read_corpus(write(tmp_path, "text,labels\nx,a|b\n")).separator == "|"
+    path = write(tmp_path, 'text,labels\nx,"a,b"\n')
+    assert complaint(path).startswith("FILE: cannot tell what separates labels")
+    assert read(path, separator=",") == [Document("x", ("a", "b"))]
+    assert read(path, separator=";") == [Document("x", ("a,b",))]
+
+
+def test_separator_that_comes_late(tmp_path):
+    path = write(tmp_path, "text,labels\n" + "x,a\n" * 10_000 + "x,a;b\n")
+    message = complaint(path)
+    assert message.startswith("FILE, line 10002: ")
+    assert "give the separator" in message
+
+
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+labels = st.lists(texts.map(lambda label: label.replace(";", "").strip()).filter(bool), unique=True)
+
+
+@pytest.mark.parametrize(("suffix", "delimiter"), [("csv", ","), ("tsv", "\t"), ("csv", ";")])
+@given(rows=st.lists(st.tuples(texts, labels), min_size=1))
+def test_round_trip(tmp_path_factory, suffix, delimiter, rows):
+    path = tmp_path_factory.mktemp("table") / f"docs.{suffix}"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["text", "labels"])
+        writer.writerows((text, ";".join(some)) for text, some in rows)
+    assert read(path, separator=";") == [Document(text, tuple(some)) for text, some in rows]
+
+
+# --- Parquet ----------------------------------------------------------------------------------
+
+
+def table(folder: Path, columns: dict) -> Path:
+    path = folder / "docs.parquet"
+    parquet.write_table(pa.table(columns), path, row_group_size=1000)
+    return path
+
+
+def test_parquet(tmp_path):
+    n = 2500  # more than a batch
+    path = table(
+        tmp_path,
+        {
+            "text": [f"text {i}" for i in range(n)],
+            "labels": [["a", f"b{i % 3}", "a"] for i in range(n)],
+            "id": list(range(n)),
+            "other": [0] * n,
+        },
+    )
+    corpus = read_corpus(path)
+    assert list(corpus) == list(corpus)
+    assert list(corpus) == [Document(f"text {i}", ("a", f"b{i % 3}"), str(i)) for i in range(n)]
+
+
+def test_parquet_label_columns(tmp_path):
+    assert read(table(tmp_path, {"text": ["x"], "labels": ["a|b"]})) == [Document("x", ("a", "b"))]
+    assert read(table(tmp_path, {"text": ["x"], "labels": [[3, 4]]})) == [Document("x", ("3", "4"))]
+    assert read(table(tmp_path, {"text": ["x"]}), labelled=False) == [Document("x")]
+
+
+def test_parquet_bad_rows(tmp_path):
+    path = table(tmp_path, {"text": ["x", None, "y"], "labels": [["a"], ["a"], None]})
+    message = complaint(path)
+    assert message.startswith("FILE, row 2: the text must be a string, got null")
+    corpus = read_corpus(path, on_bad="skip")
+    assert list(corpus) == [Document("x", ("a",))]
+    assert corpus.skipped == 2
+    assert "the fields are 'text'" in complaint(table(tmp_path, {"text": ["x"]}))
+
+
+def test_parquet_invalid_utf8(tmp_path):
+    bad = pa.array([b"x", b"\xff", b"y"]).view(pa.string())
+    path = table(tmp_path, {"text": bad, "labels": [["a"]] * 3})
+    assert complaint(path).startswith("FILE, row 2: the row is not UTF-8")
+    assert [d.text for d in read(path, on_bad="skip")] == ["x", "y"]
+
+
+def test_parquet_damaged_or_empty(tmp_path):
+    path = table(tmp_path, {"text": ["x"], "labels": [["a"]]})
+    path.write_bytes(path.read_bytes()[:-20])
+    assert complaint(path).startswith("cannot read FILE as Parquet")
+    path.write_bytes(b"")
+    assert "is empty" in complaint(path)
+    assert "is empty" in complaint(
+        table(tmp_path, {"text": pa.array([], pa.string()), "labels": pa.array([], pa.string())})
+    )
+    with pytest.raises(InputError, match="there is no file"):
+        read_corpus(tmp_path / "none.parquet")
+
+
+def test_row_errors_know_their_file(tmp_path):
+    path = write(tmp_path, "text,labels\na\n")
+    with pytest.raises(BadRowError) as raised:
+        read(path)
+    assert (raised.value.file, raised.value.line) == (str(path), 2)
