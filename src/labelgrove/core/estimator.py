@@ -124,11 +124,14 @@ class Classifier(Part):
     uses_validation
         True if `fit` needs held-out data itself (early stopping). Otherwise `Tagger` fits on a
         part to calibrate, and again on everything.
+    reads_text
+        False for a dummy that ranks alike whatever the features say.
     n_labels_
         Width of Y.
     """
 
     uses_validation: ClassVar[bool] = False
+    reads_text: ClassVar[bool] = True
 
     seed: int
     threads: int | None

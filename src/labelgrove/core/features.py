@@ -75,7 +75,9 @@ class TokenSequences:
     def bag(self) -> csr_array:
         """Return term counts per text, shape (n, n_terms), float32."""
         counts = csr_array(
-            (np.ones(len(self.tokens), np.float32), self.tokens, self.offsets), shape=self.shape
+            (np.ones(len(self.tokens), np.float32), self.tokens, self.offsets),
+            shape=self.shape,
+            copy=True,  # sum_duplicates works in place
         )
         counts.sum_duplicates()
         return counts

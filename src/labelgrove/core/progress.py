@@ -140,12 +140,18 @@ class _BarTask(Task):
 
 
 class Bars(Progress):
-    """Bars of rich on a terminal's standard error."""
+    """Bars of rich on a terminal.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    stream
+        Where they go; standard error when None.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
         from rich.console import Console
 
-        self._console = Console(stderr=True)
+        self._console = Console(file=stream, stderr=stream is None)
 
     @contextmanager
     def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
@@ -173,4 +179,4 @@ class Bars(Progress):
 
 def for_stream(stream: TextIO) -> Progress:
     """Return bars if ``stream`` is a terminal, lines otherwise."""
-    return Bars() if stream.isatty() else Lines()
+    return Bars(stream) if stream.isatty() else Lines(stream)

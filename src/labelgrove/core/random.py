@@ -6,6 +6,8 @@ from hashlib import blake2b
 
 import numpy as np
 
+from labelgrove.core.errors import InputError
+
 
 def generator(seed: int, *purpose: str | int) -> np.random.Generator:
     """Return a random generator that depends on the seed and on what it is for.
@@ -20,7 +22,10 @@ def generator(seed: int, *purpose: str | int) -> np.random.Generator:
     >>> bool(generator(0, "order").random() == generator(0, "split").random())
     False
     """
-    digest = blake2b(repr(purpose).encode(), digest_size=8).digest()
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, got {seed}")
+    words = tuple(word if isinstance(word, str) else int(word) for word in purpose)
+    digest = blake2b(repr(words).encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "little")])
 
 
@@ -31,4 +36,4 @@ def text_fraction(text: str, seed: int = 0) -> float:
     """
     data = text.encode("utf-8", "surrogatepass")
     digest = blake2b(data, digest_size=8, key=str(seed).encode()).digest()
-    return int.from_bytes(digest, "little") / 2**64
+    return (int.from_bytes(digest, "little") >> 11) / 2**53  # 53 bits: never rounded up to 1

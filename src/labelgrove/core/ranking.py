@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.features import Rows
 
+HITS_BYTES = 1 << 23  # memory of a block of documents x labels while hits are looked up
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -50,6 +52,8 @@ class Ranking:
     def from_dense(cls, scores: NDArray[np.floating[Any]], k: int) -> Ranking:
         """Rank one batch's block of scores, shape (n, L); equal scores go by label number."""
         n, n_labels = scores.shape
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
         k = min(k, n_labels)
         if k < n_labels:
             # everything that could reach the top k, ties at its edge included
@@ -147,12 +151,21 @@ class Ranking:
         """Tell which places hold a true label of ``Y`` (n, at least L); shape (n, k)."""
         if Y.shape[0] != len(self):
             raise ValueError(f"the ranking has {len(self)} documents, Y has {Y.shape[0]}")
-        width = np.int64(max(Y.shape[1], int(self.labels.max(initial=-1)) + 1, 1))
-        rows = np.arange(len(self), dtype=np.int64)
-        kept = Y.data != 0
-        true = (np.repeat(rows, np.diff(Y.indptr)) * width + Y.indices)[kept]
-        here = rows[:, None] * width + self.labels
-        found: NDArray[np.bool_] = np.isin(here, true) & (self.labels >= 0)
+        width = max(Y.shape[1], int(self.labels.max(initial=-1)) + 1, 1)
+        found: NDArray[np.bool_] = np.zeros(self.labels.shape, np.bool_)
+        rows = max(HITS_BYTES // width, 1)
+        true = np.zeros((min(rows, len(self)), width), np.bool_)  # one block's truth, reused
+        for start in range(0, len(self), rows):
+            labels = self.labels[start : start + rows]
+            offsets = Y.indptr[start : start + len(labels) + 1]
+            stored = slice(offsets[0], offsets[-1])
+            kept = Y.data[stored] != 0
+            owners = np.repeat(np.arange(len(labels)), np.diff(offsets))
+            cells = owners[kept], Y.indices[stored][kept]
+            true[cells] = True
+            here = np.take_along_axis(true[: len(labels)], np.maximum(labels, 0), axis=1)
+            found[start : start + len(labels)] = here & (labels >= 0)
+            true[cells] = False
         return found
 
 
@@ -164,4 +177,5 @@ def ndcg(ranking: Ranking, Y: csr_array, k: int) -> NDArray[np.float64]:
     n_true = np.minimum(np.diff(Y.indptr), k)
     ideal = np.concatenate([[0.0], np.cumsum(discounts)])[n_true]
     values: NDArray[np.float64] = np.zeros(len(ranking))
-    return np.divide(gained, ideal, out=values, where=ideal > 0)
+    np.divide(gained, ideal, out=values, where=ideal > 0)
+    return values

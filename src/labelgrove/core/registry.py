@@ -80,11 +80,12 @@ class Registry(Generic[P]):
         try:
             found: type[P] = getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
-            if not entry.extra or (error.name or "").startswith("labelgrove"):
+            if error.name is None or error.name.startswith("labelgrove"):
                 raise
+            package = f"'labelgrove[{entry.extra}]'" if entry.extra else error.name
             raise MissingExtraError(
                 f"the {self.kind} {name!r} needs {error.name}, which is not installed: "
-                f"pip install 'labelgrove[{entry.extra}]'"
+                f"pip install {package}"
             ) from error
         return found
 

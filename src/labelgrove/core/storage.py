@@ -122,7 +122,7 @@ def read_values(folder: Path) -> dict[str, Any]:
     """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
     described = _parse(folder / VALUES)
     try:
-        return {name: _read_value(folder, *entry) for name, entry in described.items()}
+        return {name: _read_value(folder, name, *entry) for name, entry in described.items()}
     except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
         raise DamagedError(f"{folder} is damaged: {error}; save the model again") from error
 

@@ -1,1 +1,44 @@
-"""To be filled."""
+"""How good rankings are: metrics, decisions and calibration, all sparse.
+
+`evaluate` gives every metric at once; the conventions are in ``docs/metrics.md``.
+"""
+
+from labelgrove.evaluation.at_k import coverage, precision, propensity_gains, recall
+from labelgrove.evaluation.calibration import (
+    Calibration,
+    Reliability,
+    expected_calibration_error,
+    fit_calibration,
+    reliability,
+)
+from labelgrove.evaluation.decision import Decision, capped_rows
+from labelgrove.evaluation.frequency import by_frequency, frequency_groups
+from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.scores import evaluate, per_document
+from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
+from labelgrove.evaluation.threshold import Threshold, tune_threshold
+
+__all__ = [
+    "Calibration",
+    "Counts",
+    "Decision",
+    "Judged",
+    "Reliability",
+    "Threshold",
+    "by_frequency",
+    "capped_rows",
+    "counts_by_document",
+    "counts_by_label",
+    "coverage",
+    "evaluate",
+    "expected_calibration_error",
+    "fit_calibration",
+    "frequency_groups",
+    "judge",
+    "per_document",
+    "precision",
+    "propensity_gains",
+    "recall",
+    "reliability",
+    "tune_threshold",
+]

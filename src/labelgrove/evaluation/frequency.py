@@ -1,0 +1,92 @@
+"""How well frequent and rare labels are found: metrics by groups of training frequency."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.ranking import Ranking
+from labelgrove.evaluation.decision import Decision, as_decision
+from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.sets import averages, counts_by_label
+
+
+def frequency_groups(counts: ArrayLike, n_groups: int = 4) -> NDArray[np.int64]:
+    """Divide labels into groups that hold equal shares of all occurrences, the frequent first.
+
+    The first group is a handful of labels, the last the long tail. A label belongs where the
+    first of its occurrences falls, all labels laid end to end; labels of one count may be parted,
+    by number. Labels that training never saw are in the last group.
+
+    Parameters
+    ----------
+    counts
+        Training documents of each label, shape (L,).
+    n_groups
+        Number of groups; one may be empty where a label outweighs more than a share.
+
+    Returns
+    -------
+    Group of each label, 0 the most frequent, shape (L,).
+
+    Examples
+    --------
+    >>> frequency_groups([1, 6, 2, 3, 0], n_groups=2).tolist()
+    [1, 0, 1, 1, 1]
+    """
+    given = np.asarray(counts, np.float64)
+    if n_groups < 1:
+        raise InputError(f"n_groups must be at least 1, got {n_groups}")
+    groups = np.full(len(given), n_groups - 1, np.int64)
+    total = given.sum()
+    if total > 0:
+        order = np.argsort(-given, kind="stable")
+        before = np.cumsum(given[order]) - given[order]
+        groups[order] = np.minimum((before / total * n_groups).astype(np.int64), n_groups - 1)
+        groups[given == 0] = n_groups - 1
+    return groups
+
+
+def by_frequency(
+    Y: Any,
+    ranking: Ranking,
+    counts: ArrayLike,
+    *,
+    n_groups: int = 4,
+    threshold: float | Decision = 0.5,
+) -> list[dict[str, float]]:
+    """Return micro and macro precision, recall and F1 of each group of labels.
+
+    Parameters
+    ----------
+    Y
+        True labels, sparse, shape (n, M).
+    ranking
+        n documents.
+    counts
+        Training documents of each label, shape (M,), or fewer: the others have 0.
+    n_groups, threshold
+        As in `frequency_groups` and `evaluate`.
+
+    Returns
+    -------
+    A mapping for each group, the frequent first: ``labels`` (how many), ``occurrences`` (in
+    training), and the metrics.
+    """
+    judged = judge(Y, ranking)
+    given = np.asarray(counts, np.int64)
+    width = judged.Y.shape[1]
+    if given.ndim != 1 or len(given) > width:
+        raise InputError(f"counts have shape {given.shape}, but Y has {width} columns")
+    padded = np.concatenate([given, np.zeros(width - len(given), np.int64)])
+    groups = frequency_groups(padded, n_groups)
+    by_label = counts_by_label(judged, as_decision(threshold).mask(ranking))
+    found = []
+    for group in range(n_groups):
+        member = groups == group
+        facts = {"labels": float(member.sum()), "occurrences": float(padded[member].sum())}
+        found.append(facts | averages(by_label[member]))
+    return found

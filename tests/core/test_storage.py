@@ -1,0 +1,196 @@
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
+from labelgrove.core.features import TokenSequences
+
+
+def save(folder, values, **options):
+    with storage.writing(folder, {"part": "test"}, **options) as temporary:
+        storage.write_values(temporary, values)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    folder = tmp_path / "model"
+    save(folder, {"weights": np.arange(1000.0), "name": "x"})
+    return folder
+
+
+def test_round_trip_of_every_kind(tmp_path):
+    values = {
+        "array": np.arange(6).reshape(2, 3),
+        "empty": np.empty((0, 3), np.float32),
+        "scalar": np.float32(0.5),
+        "sparse": csr_array([[0, 2.0], [3.0, 0]]),
+        "tokens": TokenSequences(np.array([1, 0, 2]), np.array([0, 2, 3]), 5),
+        "strings": ["", "ä", "日本", "a\nb\x00", "\ud800"],
+        "no_strings": [],
+        "json": {"a": [1, None, True, 0.1], "b": "text"},
+    }
+    save(tmp_path / "m", values)
+    read = storage.read_values(tmp_path / "m")
+    assert np.array_equal(read["array"], values["array"])
+    assert isinstance(read["array"], np.memmap)
+    assert read["empty"].shape == (0, 3)
+    assert read["scalar"] == 0.5
+    assert (read["sparse"] != values["sparse"]).nnz == 0
+    assert read["tokens"].sequence(0).tolist() == [1, 0]
+    assert read["tokens"].shape == (2, 5)
+    assert read["strings"] == values["strings"]
+    assert read["no_strings"] == []
+    assert read["json"] == values["json"]
+
+
+@given(st.lists(st.text(st.characters()), min_size=1))
+def test_any_strings_come_back(strings):
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        storage.write_values(Path(folder), {"s": strings})
+        assert storage.read_values(Path(folder))["s"] == strings
+
+
+def test_objects_are_refused(tmp_path):
+    with pytest.raises(StorageError, match="Python objects"):
+        save(tmp_path / "m", {"bad": np.array([object()])})
+    with pytest.raises(StorageError, match="cannot hold"):
+        save(tmp_path / "m", {"bad": object()})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_manifest_says_what_is_inside(saved):
+    manifest = storage.read_manifest(saved)
+    assert manifest["format"] == storage.FORMAT
+    assert manifest["part"] == "test"
+    assert set(manifest["files"]) == {"values.json", "weights.npy"}
+    assert manifest["versions"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("name", ["weights.npy", "values.json"])
+@pytest.mark.parametrize("harm", ["cut", "altered", "removed"])
+def test_damage_is_refused(saved, name, harm):
+    path = saved / name
+    data = path.read_bytes()
+    if harm == "cut":
+        path.write_bytes(data[:-10])
+    elif harm == "altered":
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    else:
+        path.unlink()
+    with pytest.raises(DamagedError, match=name):
+        storage.read_manifest(saved)
+
+
+def test_damage_to_the_manifest_is_refused(saved):
+    path = saved / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"part": "test"', '"part": "toast"'))
+    with pytest.raises(DamagedError, match=r"manifest\.json was altered"):
+        storage.read_manifest(saved)
+    path.write_text(text[:50])
+    with pytest.raises(DamagedError, match=r"manifest\.json is damaged"):
+        storage.read_manifest(saved)
+    path.write_text("[]")
+    with pytest.raises(DamagedError, match="no format number"):
+        storage.read_manifest(saved)
+
+
+def test_unverified_reading_still_sees_a_cut(saved):
+    path = saved / "weights.npy"
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(DamagedError, match="cut short"):
+        storage.read_manifest(saved, verify=False)
+
+
+def test_a_newer_format_is_refused(saved):
+    path = saved / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "format": 99, "labelgrove": "7.0"}))
+    with pytest.raises(NewerFormatError, match=r"format 99.*7\.0.*pip install --upgrade"):
+        storage.read_manifest(saved)
+
+
+def test_what_is_not_a_saved_folder(tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        storage.read_manifest(tmp_path / "none")
+    with pytest.raises(InputError, match="not a saved labelgrove folder"):
+        storage.read_manifest(tmp_path)
+
+
+def test_an_existing_folder_is_kept_unless_told(saved):
+    with pytest.raises(InputError, match="exists already"):
+        save(saved, {"weights": np.zeros(1)})
+    assert len(storage.read_values(saved)["weights"]) == 1000
+    save(saved, {"weights": np.zeros(1)}, overwrite=True)
+    assert len(storage.read_values(saved)["weights"]) == 1
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_strange_folder_is_never_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="not a folder that labelgrove wrote"):
+        save(tmp_path / "mine", {"a": 1}, overwrite=True)
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_a_failure_while_writing_leaves_the_old(saved):
+    def crash(folder):
+        storage.write_values(folder, {"weights": np.zeros(3)})
+        raise RuntimeError("crash")
+
+    with (
+        pytest.raises(RuntimeError, match="crash"),
+        storage.writing(saved, {}, overwrite=True) as temporary,
+    ):
+        crash(temporary)
+    assert len(storage.read_values(saved)["weights"]) == 1000
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_kill_while_writing_leaves_the_old(saved):
+    script = (
+        "import os, numpy as np\n"
+        "from labelgrove.core import storage\n"
+        f"with storage.writing({str(saved)!r}, {{}}, overwrite=True) as folder:\n"
+        "    storage.write_values(folder, {'weights': np.zeros(3)})\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    storage.read_manifest(saved)
+    assert len(storage.read_values(saved)["weights"]) == 1000
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+def test_a_full_disk_is_told_and_nothing_is_left(saved):
+    def fill(folder):
+        (folder / "weights.npy").symlink_to("/dev/full")  # every write there fails with ENOSPC
+        with (folder / "weights.npy").open("wb") as file:
+            np.save(file, np.zeros(100_000))
+
+    with (
+        pytest.raises(StorageError, match="no space left on the disk") as caught,
+        storage.writing(saved, {}, overwrite=True) as temporary,
+    ):
+        fill(temporary)
+    assert caught.value.__cause__.errno == errno.ENOSPC
+    assert len(storage.read_values(saved)["weights"]) == 1000
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot write"):
+        save(tmp_path / "file" / "model", {"a": 1})

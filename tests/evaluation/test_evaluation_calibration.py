@@ -1,0 +1,187 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import log_loss
+
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError
+from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
+from labelgrove.evaluation import (
+    Calibration,
+    expected_calibration_error,
+    fit_calibration,
+    reliability,
+)
+
+
+def as_case(scores, hits):
+    """One place per document, label 0, so that places and documents are the same."""
+    scores, hits = np.asarray(scores, np.float32), np.asarray(hits)
+    return csr_array(hits[:, None].astype(int)), Ranking(np.zeros((len(hits), 1)), scores[:, None])
+
+
+def overconfident(n, seed):
+    """Scores whose log-odds are 2.5 times those of the true probability."""
+    rng = generator(seed, "overconfident")
+    true = rng.beta(1, 2, n)
+    return expit(2.5 * logit(np.clip(true, 1e-4, 1 - 1e-4))), rng.random(n) < true
+
+
+@pytest.mark.parametrize("n", [150, 20_000])  # the logistic curve, and isotonic regression
+def test_it_mends_overconfident_scores(n):
+    calibration = fit_calibration(*as_case(*overconfident(n, 1)))
+    scores, hits = overconfident(20_000, 2)
+    Y, raw = as_case(scores, hits)
+    mended = raw.with_scores(calibration.apply(raw.scores))
+    before, after = (expected_calibration_error(Y, ranking) for ranking in (raw, mended))
+    assert before > 0.1
+    assert after < before / 2
+    assert log_loss(hits, mended.scores[:, 0]) < log_loss(hits, raw.scores[:, 0]) - 0.05
+
+
+def test_few_hits_choose_a_curve_and_fewer_none():
+    misses = np.zeros(5000, bool)
+    scores = np.linspace(0.1, 0.9, 5000)
+    for n_hits, knots in ((0, 2), (9, 2), (10, 201), (299, 201)):
+        hits = misses.copy()
+        hits[np.linspace(2000, 4999, n_hits).astype(int)] = True
+        assert hits.sum() == n_hits
+        assert len(fit_calibration(*as_case(scores, hits)).x) == knots
+    hits = misses.copy()
+    hits[np.linspace(2000, 4999, 300).astype(int)] = True
+    fitted = fit_calibration(*as_case(scores, hits))
+    assert fitted.x[0] == np.float32(0.1), "isotonic knots are scores"
+    assert fitted.x[-1] == np.float32(0.9)
+
+
+def test_isotonic_is_that_of_sklearn_but_for_the_prior():
+    scores, hits = overconfident(30_000, 3)
+    scores = np.round(scores, 2).astype(np.float32)  # 100 values, each with many places
+    calibration = fit_calibration(*as_case(scores, hits))
+    reference = IsotonicRegression(out_of_bounds="clip").fit(scores, hits)
+    grid = np.linspace(0, 1, 501, dtype=np.float32)
+    assert calibration.apply(grid) == pytest.approx(reference.predict(grid), abs=0.01)
+
+
+@pytest.mark.parametrize("n", [40, 400, 5000])
+@pytest.mark.parametrize("share", [0.0, 1.0, 0.5])
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_extreme_evidence_never_gives_certainty(n, share, spread):
+    rng = generator(n, "extreme")
+    hits = rng.random(n) < share
+    fitted = fit_calibration(*as_case(0.25 + spread * rng.random(n), hits))
+    if hits.any():
+        found = fitted.apply(np.linspace(0, 1, 1001))
+        assert found.dtype == np.float32
+        assert found.min() > 0
+        assert found.max() < 1
+        assert (np.diff(found) >= 0).all()
+    else:
+        assert fitted.apply(0.25) == np.float32(0.25)
+    if share == 1.0:
+        assert fitted.apply(0.5) > 0.8
+
+
+def test_all_scores_equal():
+    hits = np.arange(2000) % 4 == 0
+    fitted = fit_calibration(*as_case(np.full(2000, 0.9), hits))
+    assert fitted.apply([0.1, 0.9, 1.0]) == pytest.approx(0.25, abs=1e-6)
+
+
+def test_a_lone_hit_at_the_top_is_not_believed():
+    # 0.5 to 0.6 are hit half the time, one place at 0.99 is a hit
+    scores = np.append(np.linspace(0.5, 0.6, 2000), 0.99)
+    hits = np.append(np.arange(2000) % 2 == 0, True)
+    assert fit_calibration(*as_case(scores, hits)).apply(0.99) < 0.8
+
+
+def test_padding_is_no_evidence():
+    scores, hits = overconfident(3000, 4)
+    Y, ranking = as_case(scores, hits)
+    padded = fit_calibration(Y, ranking.pad(5))
+    plain = fit_calibration(Y, ranking)
+    assert padded.x.tolist() == plain.x.tolist()
+    assert padded.y.tolist() == plain.y.tolist()
+
+
+def test_order_of_a_ranking_is_kept():
+    rng = generator(5, "rankings")
+    ranking = Ranking.from_dense(rng.random((500, 8)) ** 3, 8)
+    Y = csr_array((rng.random((500, 8)) < 0.3).astype(int))
+    mended = ranking.with_scores(fit_calibration(Y, ranking).apply(ranking.scores))
+    assert (np.diff(mended.scores, axis=1) <= 0).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.floats(0, 1, width=32), min_size=1, max_size=8, unique=True),
+    st.lists(st.floats(0, 1), min_size=8, max_size=8),
+    st.lists(st.floats(-0.5, 1.5, width=32), min_size=1, max_size=40),
+)
+def test_any_map_is_monotone_and_meets_its_knots(x, y, scores):
+    x, y = np.sort(x), np.sort(y)[: len(x)]
+    calibration = Calibration(x, y)
+    found = calibration.apply(np.sort(np.array(scores, np.float32)))
+    assert (np.diff(found) >= 0).all()
+    assert found.min() >= np.float32(y[0])
+    assert found.max() <= np.float32(y[-1])
+    assert calibration.apply(x).tolist() == y.astype(np.float32).tolist()
+    assert calibration.apply([-9.0, 9.0]).tolist() == y[[0, -1]].astype(np.float32).tolist()
+    inner = np.array(scores, np.float32)
+    assert calibration.apply(inner) == pytest.approx(np.interp(inner, x, y), abs=1e-6)
+
+
+def test_identity_and_shapes():
+    scores = generator(0, "identity").random((3, 4), dtype=np.float32)
+    same = Calibration.identity().apply(scores)
+    assert same.tolist() == scores.tolist()
+    assert Calibration.identity().apply(0.5).shape == ()
+
+
+def test_it_survives_storage(tmp_path):
+    fitted = fit_calibration(*as_case(*overconfident(3000, 6)))
+    storage.write_values(tmp_path / "c", {"x": fitted.x, "y": fitted.y})
+    again = Calibration(**storage.read_values(tmp_path / "c"))
+    grid = np.linspace(0, 1, 101)
+    assert again.apply(grid).tolist() == fitted.apply(grid).tolist()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        ([], [], "one shape"),
+        ([0.0, 1.0], [0.5], "one shape"),
+        ([0.0, 0.0], [0.1, 0.2], "strictly increasing"),
+        ([0.0, np.nan], [0.1, 0.2], "strictly increasing"),
+        ([0.0, 1.0], [0.5, 0.4], "never decrease"),
+        ([0.0, 1.0], [0.5, 1.4], "in \\[0, 1\\]"),
+        ([0.0, 1.0], [np.nan, 1.0], "in \\[0, 1\\]"),
+    ],
+)
+def test_wrong_knots(x, y, words):
+    with pytest.raises(InputError, match=words):
+        Calibration(np.array(x), np.array(y))
+
+
+def test_reliability_by_hand():
+    # bins of a quarter: [0.1, 0.2*], [], [0.7*, 0.6], [0.75*, 1.0*]
+    Y, ranking = as_case([0.1, 0.2, 0.7, 0.6, 0.75, 1.0], np.array([0, 1, 1, 0, 1, 1]) > 0)
+    found = reliability(Y, ranking, bins=4)
+    assert found.edges.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert found.counts.tolist() == [2, 0, 2, 2]
+    assert found.scores == pytest.approx([0.15, 0, 0.65, 0.875])
+    assert found.hits.tolist() == [0.5, 0, 0.5, 1]
+    # 2/6 |0.15 - 0.5| + 2/6 |0.65 - 0.5| + 2/6 |0.875 - 1|
+    assert expected_calibration_error(Y, ranking, bins=4) == pytest.approx(0.625 / 3)
+
+
+def test_calibration_error_of_nothing_and_wrong_bins():
+    Y = csr_array(np.eye(2))
+    assert expected_calibration_error(Y, Ranking.empty(2, 3)) == 0.0
+    with pytest.raises(InputError, match="bins must be at least 1"):
+        reliability(Y, Ranking.empty(2, 3), bins=0)

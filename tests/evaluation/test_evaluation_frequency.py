@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
+from labelgrove.evaluation import by_frequency, evaluate, frequency_groups
+
+
+def test_groups_hold_equal_shares():
+    counts = generator(0, "zipf").geometric(0.05, 2000)
+    groups = frequency_groups(counts, 4)
+    shares = np.bincount(groups, weights=counts) / counts.sum()
+    assert shares == pytest.approx([0.25] * 4, abs=0.02)
+    assert (np.diff(np.bincount(groups)) > 0).all(), "rarer groups hold more labels"
+    order = np.argsort(-counts, kind="stable")
+    assert (np.diff(groups[order]) >= 0).all(), "no label is in an earlier group than a rarer one"
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([], []),
+        ([0, 0], [3, 3]),
+        ([5], [0]),
+        ([10, 1, 0, 9], [0, 3, 3, 2]),  # begin at 0, 19, nowhere and 10 of 20
+    ],
+)
+def test_small_cases(counts, expected):
+    assert frequency_groups(counts, 4).tolist() == expected
+
+
+def test_scores_by_group():
+    # label 0 is frequent and right, label 1 rare and missed, label 2 in the test set only
+    Y = csr_array(np.array([[1, 0, 0], [1, 1, 1]]))
+    ranking = Ranking(np.array([[0, 1], [0, -1]]), np.array([[0.9, 0.1], [0.8, 0.0]]))
+    frequent, rare = by_frequency(Y, ranking, [9, 3], n_groups=2)
+    assert frequent["micro-F1"] == frequent["macro-F1"] == 1.0
+    assert rare["micro-F1"] == rare["micro-recall"] == 0.0
+    assert (frequent["labels"], rare["labels"]) == (1, 2)
+    assert (frequent["occurrences"], rare["occurrences"]) == (9, 3)
+
+
+def test_one_group_is_everything():
+    rng = generator(1, "one group")
+    Y = csr_array(rng.random((20, 6)) < 0.3)
+    ranking = Ranking.from_dense(rng.random((20, 6)), 4)
+    (whole,) = by_frequency(Y, ranking, Y.sum(axis=0), n_groups=1)
+    found = evaluate(Y, ranking)
+    assert all(found[name] == value for name, value in whole.items() if "-" in name)
+
+
+def test_wrong_calls():
+    with pytest.raises(InputError, match="n_groups"):
+        frequency_groups([1], 0)
+    with pytest.raises(InputError, match=r"shape \(3,\), but Y has 2"):
+        by_frequency(csr_array(np.eye(2)), Ranking.empty(2, 1), [1, 2, 3])
