@@ -1,0 +1,331 @@
+"""The label space: which labels there are, what they are called, and how they hang together."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, InputError, UnknownNameError
+from labelgrove.labels import hierarchy
+from labelgrove.labels.collecting import IdRows, LabelCollector
+from labelgrove.labels.hierarchy import IntLists
+from labelgrove.labels.propensity import propensities
+
+if TYPE_CHECKING:
+    from labelgrove.labels.vocabulary import Vocabulary
+
+Unseen = Literal["error", "skip", "append"]
+
+
+class LabelSpace:
+    """The labels of a corpus, and behind them the other concepts of their vocabulary.
+
+    Numbers below ``n_labels`` are labels: columns of Y, in the order of their ids. Numbers from
+    there on are concepts that no training document has: parents and unused terms. Treat it as
+    frozen: what changes it returns a new one.
+
+    Parameters
+    ----------
+    ids
+        Ids of the L labels, then of the other concepts; each once.
+    counts
+        Training documents of each label, shape (L,).
+    n_documents
+        Number of training documents.
+    names
+        A name for each id; by default the id.
+    descriptions
+        A text for each id, which may be empty.
+    alternatives
+        Other names of each id (SKOS calls them alternative labels).
+    parents
+        Numbers of the concepts above each id.
+
+    Attributes
+    ----------
+    n_labels
+        L.
+    ids, names, descriptions, alternatives, parents
+        As above, one entry for each label and then for each concept.
+    counts
+        Shape (L,), int64.
+
+    Examples
+    --------
+    >>> space = LabelSpace.from_labels([["cat", "pet"], ["dog", "pet"]])
+    >>> space.ids, space.counts.tolist()
+    (['cat', 'dog', 'pet'], [1, 1, 2])
+    >>> space.encode([["dog", "fish"]], unseen="append").toarray()
+    array([[0., 1., 0., 1.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        counts: ArrayLike,
+        n_documents: int,
+        *,
+        names: Sequence[str] | None = None,
+        descriptions: Sequence[str] | None = None,
+        alternatives: Sequence[Sequence[str]] | None = None,
+        parents: Iterable[Sequence[int]] | IntLists | None = None,
+    ) -> None:
+        self.ids: list[str] = list(ids)
+        self.counts: NDArray[np.int64] = np.asarray(counts, np.int64)
+        self.n_labels = len(self.counts)
+        self.n_documents = int(n_documents)
+        n = len(self.ids)
+        self.names: list[str] = list(self.ids if names is None else names)
+        self.descriptions: list[str] = [""] * n if descriptions is None else list(descriptions)
+        self.alternatives: list[tuple[str, ...]] = (
+            [()] * n if alternatives is None else [tuple(texts) for texts in alternatives]
+        )
+        if not isinstance(parents, IntLists):
+            parents = IntLists.of([()] * n if parents is None else parents)
+        self.parents: IntLists = parents
+        self._index = {label: i for i, label in enumerate(self.ids)}
+        self._children: IntLists | None = None
+        self._by_name: dict[str, list[int]] | None = None
+        self._check()
+
+    def _check(self) -> None:
+        n = len(self.ids)
+        if self.n_labels > n:
+            raise InputError(f"{self.n_labels} counts for {n} ids")
+        if len(self._index) < n:
+            twice = next(label for i, label in enumerate(self.ids) if self._index[label] != i)
+            raise InputError(f"the id {twice!r} occurs twice; ids must differ")
+        for what in ("names", "descriptions", "alternatives", "parents"):
+            if len(getattr(self, what)) != n:
+                raise InputError(f"{len(getattr(self, what))} {what} for {n} ids")
+        numbers = self.parents.indices
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < n):
+            raise InputError(f"parents are numbers from 0 to {n - 1}, got {numbers.max()}")
+        hierarchy.check_acyclic(self.parents, self.ids)
+
+    @classmethod
+    def from_labels(
+        cls, label_lists: Iterable[Sequence[str]], vocabulary: Vocabulary | None = None
+    ) -> LabelSpace:
+        """Return the space of the labels of many documents; `LabelCollector` gives Y too."""
+        collector = LabelCollector()
+        for labels in label_lists:
+            collector.add(labels)
+        return collector.finish(vocabulary)[0]
+
+    def __len__(self) -> int:
+        """Return the number of labels and concepts together."""
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        concepts = len(self.ids) - self.n_labels
+        return f"<LabelSpace: {self.n_labels:,} labels, {concepts:,} other concepts>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelSpace):
+            return NotImplemented
+        return (
+            self.ids == other.ids
+            and self.names == other.names
+            and self.descriptions == other.descriptions
+            and self.alternatives == other.alternatives
+            and self.parents == other.parents
+            and self.n_documents == other.n_documents
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- other spaces -------------------------------------------------------------------------
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> LabelSpace:
+        """Return the same labels with a vocabulary's names, texts, parents and concepts.
+
+        Labels the vocabulary lacks keep their id as name. A vocabulary that has none of the
+        labels is refused.
+        """
+        from labelgrove.labels.vocabulary import join
+
+        return join(self.ids[: self.n_labels], self.counts, self.n_documents, vocabulary)
+
+    def with_counts_of(self, Y: csr_array) -> LabelSpace:
+        """Return the same space with the counts of Y (n, at least L), say a part of the rows."""
+        if Y.shape[1] < self.n_labels:
+            raise InputError(f"Y has {Y.shape[1]} columns for {self.n_labels} labels")
+        counts = np.bincount(Y.indices[Y.data != 0], minlength=self.n_labels)[: self.n_labels]
+        return LabelSpace(
+            self.ids,
+            counts,
+            Y.shape[0],
+            names=self.names,
+            descriptions=self.descriptions,
+            alternatives=self.alternatives,
+            parents=self.parents,
+        )
+
+    # --- finding ------------------------------------------------------------------------------
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._index
+
+    def index(self, label: str) -> int:
+        """Return the number of the label or concept with this id."""
+        try:
+            return self._index[label]
+        except KeyError:
+            raise UnknownNameError("label", label, self._near(label, self.ids)) from None
+
+    def find(self, text: str) -> int:
+        """Return the number of a label or concept by its id, else its name, else another name.
+
+        Where labels and other concepts share a name, the labels are meant.
+        """
+        if text in self._index:
+            return self._index[text]
+        if self._by_name is None:
+            self._by_name = self._names_to_numbers()
+        found = self._by_name.get(text, [])
+        found = [i for i in found if i < self.n_labels] or found
+        if len(found) > 1:
+            shown = ", ".join(repr(self.ids[i]) for i in found[:10])
+            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+            raise InputError(f"{text!r} is the name of several labels, give an id: {shown}{more}")
+        if not found:
+            known = dict.fromkeys([*self.names, *self.ids])
+            raise UnknownNameError("label", text, self._near(text, known))
+        return found[0]
+
+    def _names_to_numbers(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for i, name in enumerate(self.names):
+            found.setdefault(name, []).append(i)
+        others: dict[str, list[int]] = {}
+        for i, texts in enumerate(self.alternatives):
+            for text in dict.fromkeys(texts):
+                others.setdefault(text, []).append(i)
+        return {**others, **found}
+
+    @staticmethod
+    def _near(text: str, known: Iterable[str]) -> list[str]:
+        """Return a few dozen candidates, since comparing a million texts in full takes minutes."""
+        pairs = {text[i : i + 2] for i in range(len(text) - 1)} or {text}
+        return heapq.nlargest(50, known, key=lambda name: sum(pair in name for pair in pairs))
+
+    # --- encoding -----------------------------------------------------------------------------
+
+    def encode(self, label_lists: Iterable[Sequence[str]], unseen: Unseen = "error") -> csr_array:
+        """Return Y for lists of label ids: binary, float32, sorted indices.
+
+        Parameters
+        ----------
+        label_lists
+            The label ids of each document, read once.
+        unseen
+            What becomes of an id that is not one of the L labels. ``"error"``: refused;
+            ``"skip"``: left out; both give shape (n, L). ``"append"``: a concept gets its own
+            number, an unknown id one behind all concepts in sorted order, so that every metric
+            counts it as missed; shape (n, len(self) + unknown).
+        """
+        if unseen not in ("error", "skip", "append"):
+            raise UnknownNameError("way with unseen labels", unseen, ["error", "skip", "append"])
+        rows = IdRows(self._index)
+        for labels in label_lists:
+            rows.add(labels)
+            if unseen == "error" and rows.last_max >= self.n_labels:
+                label = next(
+                    x for x in labels if self._index.get(x, self.n_labels) >= self.n_labels
+                )
+                raise UnknownNameError(
+                    f"label of document {len(rows)}",
+                    label,
+                    self._near(label, self.ids[: self.n_labels]),
+                )
+        return rows.to_csr(None if unseen == "append" else self.n_labels)
+
+    def decode(self, Y: csr_array) -> list[tuple[str, ...]]:
+        """Return the ids of each row of Y (n, at most all labels and concepts)."""
+        if Y.shape[1] > len(self.ids) and Y.indices.max(initial=0) >= len(self.ids):
+            raise InputError(
+                f"Y has label number {Y.indices.max()}, but only {len(self.ids)} have an id"
+            )
+        ids, offsets = self.ids, Y.indptr.tolist()
+        numbers = Y.indices.tolist()
+        return [tuple(ids[i] for i in numbers[start:end]) for start, end in pairwise(offsets)]
+
+    def propensities(
+        self, A: float = 0.55, B: float = 1.5, n_columns: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the labels' propensities, shape (L,) or (n_columns,); columns beyond L have 0.
+
+        See `labelgrove.labels.propensities`.
+        """
+        return propensities(self.counts, self.n_documents, A, B, n_columns)
+
+    # --- hierarchy and texts ------------------------------------------------------------------
+
+    def children(self, i: int) -> tuple[int, ...]:
+        """Return the numbers of the labels and concepts right below ``i``."""
+        if self._children is None:
+            self._children = self.parents.inverted(len(self.ids))
+        return self._children[i]
+
+    def ancestors(self, i: int) -> tuple[int, ...]:
+        """Return the numbers of all concepts above ``i``, nearest first, each once."""
+        return hierarchy.ancestors(self.parents, i)
+
+    def path(self, i: int) -> tuple[int, ...]:
+        """Return the numbers from the top down to ``i``, by the first parent of each."""
+        path = [i]
+        while above := self.parents[path[-1]]:
+            path.append(above[0])
+        return tuple(reversed(path))
+
+    def description(self, i: int) -> str:
+        """Return the description of ``i``, else the names on its path: ``"facet: tag"``."""
+        return self.descriptions[i] or ": ".join(self.names[j] for j in self.path(i))
+
+    # --- storage ------------------------------------------------------------------------------
+
+    def write(self, folder: Path) -> None:
+        """Write the space into an open folder."""
+        alternatives = [text for texts in self.alternatives for text in texts]
+        values: dict[str, Any] = {
+            "ids": self.ids,
+            "names": self.names,
+            "descriptions": self.descriptions if any(self.descriptions) else [],
+            "alternatives": alternatives,
+            "n_alternatives": np.array([len(texts) for texts in self.alternatives], np.int32),
+            "parents": self.parents.indices,
+            "parents_offsets": self.parents.offsets,
+            "counts": self.counts,
+            "n_documents": self.n_documents,
+        }
+        storage.write_values(folder, values)
+
+    @classmethod
+    def read(cls, folder: Path) -> LabelSpace:
+        """Read what `write` wrote."""
+        values = storage.read_values(folder)
+        try:
+            texts = iter(values["alternatives"])
+            return cls(
+                values["ids"],
+                values["counts"],
+                values["n_documents"],
+                names=values["names"],
+                descriptions=values["descriptions"] or None,
+                alternatives=[
+                    tuple(islice(texts, count)) for count in values["n_alternatives"].tolist()
+                ],
+                parents=IntLists(values["parents_offsets"], values["parents"]),
+            )
+        except (KeyError, InputError) as error:
+            raise DamagedError(f"{folder} holds no labels: {error}; save it again") from error

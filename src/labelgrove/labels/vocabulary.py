@@ -1,0 +1,235 @@
+"""A vocabulary read from a file: names, other names, descriptions and parents of concepts."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelgrove.core.errors import BadRowError, InputError, UnknownNameError
+from labelgrove.core.extras import need
+
+if TYPE_CHECKING:
+    from labelgrove.labels.space import LabelSpace
+
+COLUMNS = ("id", "name", "parents", "description", "alternatives")
+SUFFIXES = (".tsv", ".ttl", ".rdf", ".xml", ".nt")
+_PACKED = (".gz", ".xz", ".zst")
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One entry of a vocabulary; parents are ids."""
+
+    name: str
+    parents: tuple[str, ...] = ()
+    description: str = ""
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Concepts by id, to be joined with the labels of a corpus.
+
+    Parameters
+    ----------
+    concepts
+        The concepts by id; every parent is among them.
+    source
+        The file, for messages.
+
+    Examples
+    --------
+    >>> from labelgrove.labels import LabelSpace
+    >>> vocabulary = Vocabulary({"a": Concept("Animals"), "d": Concept("Dogs", ("a",))})
+    >>> space = LabelSpace.from_labels([["d"]], vocabulary)
+    >>> space.ids, space.n_labels, space.description(0)
+    (['d', 'a'], 1, 'Animals: Dogs')
+    """
+
+    concepts: dict[str, Concept]
+    source: str = field(default="the vocabulary", compare=False)
+
+    def __post_init__(self) -> None:
+        for key, concept in self.concepts.items():
+            for parent in concept.parents:
+                if parent not in self.concepts:
+                    raise InputError(f"{self.source}: {key!r} has the unknown parent {parent!r}")
+
+    def __len__(self) -> int:
+        return len(self.concepts)
+
+
+def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vocabulary:
+    """Read a vocabulary from a table or from SKOS, chosen by suffix.
+
+    A ``.tsv`` has a line a concept and two to five columns between tabs: id, name, parent ids
+    separated by ``|``, description, other names separated by ``|``. A first line that starts
+    with ``id`` and holds only the words id, name, parents, description and alternatives is a
+    header and may order the columns otherwise. A parent needs a line of its own, anywhere in
+    the file. An empty name means the id. Ids may stand in angle brackets.
+
+    SKOS is read from ``.ttl`` (Turtle), ``.rdf`` and ``.xml`` (RDF/XML) and ``.nt`` (N-Triples),
+    with the extra ``skos``: prefLabel, altLabel, definition or scopeNote, broader and narrower.
+
+    Every form may be compressed: ``.gz``, ``.xz``, ``.zst``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    language
+        Preferred language of SKOS texts. Without a text in it, a regional form of it
+        (``en-GB``) is taken, else one without language, else the language first in the alphabet.
+    """
+    path = Path(path)
+    kinds = [suffix.lower() for suffix in path.suffixes]
+    if kinds and kinds[-1] in _PACKED:
+        kinds.pop()
+    kind = kinds[-1] if kinds else ""
+    if kind not in SUFFIXES:
+        raise UnknownNameError(f"kind of vocabulary file, {path}:", kind, SUFFIXES)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    if kind == ".tsv":
+        return _read_table(path)
+    from labelgrove.labels.skos import read_skos
+
+    with _open(path) as file:
+        return Vocabulary(read_skos(file, kind, language, str(path)), str(path))
+
+
+def _open(path: Path) -> IO[bytes]:
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path))
+    if suffix == ".xz":
+        return lzma.open(path)
+    if suffix == ".zst":
+        zstandard = need("zstandard", "zstd", f"reading {path.name}")
+        return io.BufferedReader(zstandard.open(path, "rb"))
+    return path.open("rb")
+
+
+def _unpacking_errors(path: Path) -> tuple[type[Exception], ...]:
+    if path.suffix.lower() == ".zst":
+        return (need("zstandard", "zstd", f"reading {path.name}").ZstdError, OSError)
+    return (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line that is not empty."""
+    number = 0
+    try:
+        with _open(path) as file:
+            for number, raw in enumerate(file, 1):
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if line.strip():
+                    yield number, line
+    except UnicodeDecodeError as error:
+        raise BadRowError(f"this is not UTF-8: {error.reason}", str(path), number) from error
+    except _unpacking_errors(path) as error:
+        raise InputError(f"{path} cannot be read after line {number}: {error}") from error
+
+
+def _read_table(path: Path) -> Vocabulary:
+    concepts: dict[str, Concept] = {}
+    places: dict[str, int] = {}
+    columns: Sequence[str] = COLUMNS
+    for number, line in _lines(path):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not concepts and cells[0].lower() == "id" and {*map(str.lower, cells)} <= {*COLUMNS}:
+            columns = [cell.lower() for cell in cells]
+            continue
+        if not 2 <= len(cells) <= len(columns):
+            raise BadRowError(
+                f"{len(cells)} columns instead of 2 to {len(columns)} between tabs: "
+                f"{', '.join(columns)}",
+                str(path),
+                number,
+            )
+        row = dict(zip(columns, cells, strict=False))
+        key = bare(row["id"])
+        if not key:
+            raise BadRowError("the id is empty", str(path), number)
+        if key in concepts:
+            raise BadRowError(
+                f"the id {key!r} stands in line {places[key]} already", str(path), number
+            )
+        places[key] = number
+        concepts[key] = Concept(
+            name=row.get("name") or key,
+            parents=tuple(dict.fromkeys(bare(one) for one in _split(row.get("parents", "")))),
+            description=row.get("description", ""),
+            alternatives=tuple(dict.fromkeys(_split(row.get("alternatives", "")))),
+        )
+    _check_parents(path, concepts, places)
+    return Vocabulary(concepts, str(path))
+
+
+def _check_parents(path: Path, concepts: dict[str, Concept], places: dict[str, int]) -> None:
+    if not concepts:
+        raise InputError(f"{path} is empty: it has no line with an id and a name")
+    for key, concept in concepts.items():
+        for parent in concept.parents:
+            if parent not in concepts:
+                raise BadRowError(
+                    f"{key!r} has the unknown parent {parent!r}; give it a line of its own",
+                    str(path),
+                    places[key],
+                )
+
+
+def _split(cell: str) -> list[str]:
+    return [part for part in map(str.strip, cell.split("|")) if part]
+
+
+def bare(label: str) -> str:
+    """Return an id without the angle brackets some formats put around addresses."""
+    label = label.strip()
+    return label[1:-1] if label.startswith("<") and label.endswith(">") else label
+
+
+def join(
+    labels: Sequence[str], counts: NDArray[np.int64], n_documents: int, vocabulary: Vocabulary
+) -> LabelSpace:
+    """Return a space of these labels with all that the vocabulary knows of them and beside."""
+    from labelgrove.labels.space import LabelSpace
+
+    known = vocabulary.concepts
+    keys = [label if label in known else bare(label) for label in labels]
+    taken = set(keys)
+    if labels and not taken & known.keys():
+        raise InputError(
+            f"{vocabulary.source} has none of the corpus' labels: the corpus has "
+            f"{_examples(labels)}, the vocabulary {_examples(known)}; ids must be written alike"
+        )
+    others = sorted(known.keys() - taken)
+    keys += others
+    numbers = {key: i for i, key in enumerate(keys)}
+    ids = [*labels, *others]
+    found = [known.get(key) or Concept(label) for key, label in zip(keys, ids, strict=True)]
+    return LabelSpace(
+        ids,
+        counts,
+        n_documents,
+        names=[concept.name for concept in found],
+        descriptions=[concept.description for concept in found],
+        alternatives=[concept.alternatives for concept in found],
+        parents=[[numbers[parent] for parent in concept.parents] for concept in found],
+    )
+
+
+def _examples(ids: Sequence[str] | dict[str, Concept]) -> str:
+    shown = ", ".join(repr(label) for label in islice(ids, 3))
+    return shown + (", ..." if len(ids) > 3 else "")
