@@ -98,7 +98,7 @@ def test_bad_rows_are_named(tmp_path: Path, text: str, line: int, message: str) 
 
 
 def test_bad_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="there is no file"):
         read_vocabulary(tmp_path / "none.tsv")
     with pytest.raises(UnknownNameError, match=r"v\.csv.*\.tsv"):
         read_vocabulary(written(tmp_path / "v.csv", TABLE))
@@ -109,7 +109,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         read_vocabulary(tmp_path / "bytes.tsv")
     cut = gzip.compress(("".join(f"{i}\tname {i}\n" for i in range(9999))).encode())[:-2000]
     (tmp_path / "cut.tsv.gz").write_bytes(cut)
-    with pytest.raises(InputError, match="cannot be read after line"):
+    with pytest.raises(InputError, match="cut short"):
         read_vocabulary(tmp_path / "cut.tsv.gz")
     circle = read_vocabulary(written(tmp_path / "circle.tsv", "a\tA\tb\nb\tB\ta\n"))
     with pytest.raises(InputError, match="circle: a > b > a"):

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Reader
-from labelgrove.corpus.opening import check_file, decoded, lines
-from labelgrove.corpus.rows import RowError, clean_labels, clean_text
+from labelgrove.corpus.rows import RowError, clean_labels, clean_text, decoded
 
 _URIS = re.compile(r"<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
 

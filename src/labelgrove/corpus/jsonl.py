@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove.core.errors import BadRowError
+from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Reader
-from labelgrove.corpus.opening import check_file, decoded, lines
-from labelgrove.corpus.rows import Fields, RowError, Separator, shown
+from labelgrove.corpus.rows import Fields, RowError, Separator, decoded, shown
 
 
 class JsonLines(Reader):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.files import check_file
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Reader
-from labelgrove.corpus.opening import check_file
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
 
 BATCH = 1024

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.files import check_file, lines, suffix
 from labelgrove.corpus.annif import AnnifFolder, AnnifTable, is_annif_line
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.jsonl import JsonLines
 from labelgrove.corpus.memory import Frame, HuggingFace, Lists
-from labelgrove.corpus.opening import check_file, lines, suffix
 from labelgrove.corpus.parquet import Parquet
 from labelgrove.corpus.repository import FeatureLines, RawTexts, is_header
 from labelgrove.corpus.rows import Fields

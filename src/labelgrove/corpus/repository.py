@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array, load_npz
 
 from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Reader
-from labelgrove.corpus.opening import check_file, decoded, lines
-from labelgrove.corpus.rows import RowError, clean_text, shown
+from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
 
 _HEADER = re.compile(r"\s*(\d+)[ \t]+(\d+)[ \t]+(\d+)\s*", re.ASCII)
 _LABELS = re.compile(r"\d+(,\d+)*", re.ASCII)

@@ -22,6 +22,17 @@ class RowError(Exception):
     """What is wrong with a row, to be completed by its file and line."""
 
 
+def decoded(line: bytes) -> str:
+    """Return a line as text, or raise a `RowError` that names the first bad byte."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise RowError(
+            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not UTF-8; "
+            "convert the file to UTF-8"
+        ) from error
+
+
 @dataclass(frozen=True)
 class Fields:
     """Where the parts of a document are found in a row.

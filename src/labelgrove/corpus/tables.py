@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labelgrove.core.errors import BadRowError
+from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Reader
-from labelgrove.corpus.opening import check_file, lines
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ seed, whatever the number of threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -18,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.random import generator
+from labelgrove.core.threads import workers
 from labelgrove.labels.vectors import normalised
 
 # Halving ends after about six rounds on real label vectors. More rounds of k-means than the
@@ -133,17 +133,6 @@ def arrays(vectors: csr_array) -> Arrays:
         np.require(vectors.data, np.float32, ["C", "W", "E"]),
         int(vectors.indices.max(initial=-1)) + 1,
     )
-
-
-def workers(threads: int | None) -> int:
-    """Return a number of threads; None means all cores this process may use."""
-    if threads is not None and threads < 1:
-        raise InputError(f"threads must be at least 1, got {threads}")
-    if threads is not None:
-        return threads
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def halving(

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.random import generator
-from labelgrove.labels.clustering import arrays, check_vectors, halving, k_means_of, workers
+from labelgrove.core.threads import workers
+from labelgrove.labels.clustering import arrays, check_vectors, halving, k_means_of
 from labelgrove.labels.hierarchy import IntLists, check_acyclic
 
 Levels = list[NDArray[np.int32]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
@@ -14,8 +14,8 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
-def read_skos(file: IO[bytes], suffix: str, language: str, source: str) -> dict[str, Concept]:
-    """Return the concepts of an open file, by address, in the order of their addresses.
+def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str, Concept]:
+    """Return the concepts of a file's content, by address, in the order of their addresses.
 
     A concept is what is said to be a ``skos:Concept``, or stands on a side of broader or
     narrower; in a file without any such statement, what has a prefLabel. What only another file
@@ -24,7 +24,7 @@ def read_skos(file: IO[bytes], suffix: str, language: str, source: str) -> dict[
     rdflib = need("rdflib", "skos", f"reading {source}")
     graph = rdflib.Graph()
     try:
-        graph.parse(file, format=FORMATS[suffix])
+        graph.parse(data=data, format=FORMATS[suffix])
     except Exception as error:  # each parser of rdflib has errors of its own
         first = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{source} is not valid {FORMATS[suffix]}: {first}") from error

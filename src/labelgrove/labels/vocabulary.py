@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import lzma
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import BadRowError, InputError, UnknownNameError
-from labelgrove.core.extras import need
+from labelgrove.core.files import check_file, lines, suffix
 
 if TYPE_CHECKING:
     from labelgrove.labels.space import LabelSpace
 
 COLUMNS = ("id", "name", "parents", "description", "alternatives")
 SUFFIXES = (".tsv", ".ttl", ".rdf", ".xml", ".nt")
-_PACKED = (".gz", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -93,60 +88,34 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
         (``en-GB``) is taken, else one without language, else the language first in the alphabet.
     """
     path = Path(path)
-    kinds = [suffix.lower() for suffix in path.suffixes]
-    if kinds and kinds[-1] in _PACKED:
-        kinds.pop()
-    kind = kinds[-1] if kinds else ""
+    kind = suffix(path)
     if kind not in SUFFIXES:
         raise UnknownNameError(f"kind of vocabulary file, {path}:", kind, SUFFIXES)
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
+    check_file(path)
     if kind == ".tsv":
         return _read_table(path)
     from labelgrove.labels.skos import read_skos
 
-    with _open(path) as file:
-        return Vocabulary(read_skos(file, kind, language, str(path)), str(path))
+    concepts = read_skos(b"".join(lines(path)), kind, language, str(path))
+    return Vocabulary(concepts, str(path))
 
 
-def _open(path: Path) -> IO[bytes]:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path))
-    if suffix == ".xz":
-        return lzma.open(path)
-    if suffix == ".zst":
-        zstandard = need("zstandard", "zstd", f"reading {path.name}")
-        return io.BufferedReader(zstandard.open(path, "rb"))
-    return path.open("rb")
-
-
-def _unpacking_errors(path: Path) -> tuple[type[Exception], ...]:
-    if path.suffix.lower() == ".zst":
-        return (need("zstandard", "zstd", f"reading {path.name}").ZstdError, OSError)
-    return (OSError, EOFError, zlib.error, lzma.LZMAError)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _numbered(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line that is not empty."""
-    number = 0
-    try:
-        with _open(path) as file:
-            for number, raw in enumerate(file, 1):
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                if line.strip():
-                    yield number, line
-    except UnicodeDecodeError as error:
-        raise BadRowError(f"this is not UTF-8: {error.reason}", str(path), number) from error
-    except _unpacking_errors(path) as error:
-        raise InputError(f"{path} cannot be read after line {number}: {error}") from error
+    for number, raw in enumerate(lines(path), 1):
+        try:
+            line = raw.decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise BadRowError(f"this is not UTF-8: {error.reason}", str(path), number) from error
+        if line.strip():
+            yield number, line
 
 
 def _read_table(path: Path) -> Vocabulary:
     concepts: dict[str, Concept] = {}
     places: dict[str, int] = {}
     columns: Sequence[str] = COLUMNS
-    for number, line in _lines(path):
+    for number, line in _numbered(path):
         cells = [cell.strip() for cell in line.split("\t")]
         if not concepts and cells[0].lower() == "id" and {*map(str.lower, cells)} <= {*COLUMNS}:
             columns = [cell.lower() for cell in cells]

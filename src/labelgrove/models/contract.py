@@ -326,7 +326,7 @@ def _same(one: Any, other: Any) -> bool:
             one.offsets, other.offsets
         )
     if isinstance(one, csr_array):
-        return one.shape == other.shape and (one != other).nnz == 0
+        return bool(one.shape == other.shape and (one != other).nnz == 0)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)

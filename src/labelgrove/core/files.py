@@ -13,7 +13,6 @@ from typing import IO, Any, cast
 
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.extras import need
-from labelgrove.corpus.rows import RowError
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 CHUNK = 1 << 18
@@ -67,17 +66,6 @@ def lines(path: Path) -> Iterator[bytes]:
         ) from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def decoded(line: bytes) -> str:
-    """Return a line as text, or raise a `RowError` that names the first bad byte."""
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise RowError(
-            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not UTF-8; "
-            "convert the file to UTF-8"
-        ) from error
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:

@@ -1,0 +1,5 @@
+"""``python -m labelgrove``."""
+
+from labelgrove.cli import main
+
+main()

@@ -1,0 +1,83 @@
+"""The commands together, and how every error becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from labelgrove._version import __version__
+from labelgrove.cli.demo import demo
+from labelgrove.cli.evaluate import evaluate
+from labelgrove.cli.models import models
+from labelgrove.cli.stats import stats
+from labelgrove.cli.tag import tag
+from labelgrove.cli.train import train
+
+TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
+
+app = typer.Typer(
+    name="labelgrove",
+    help="Learn from texts with labels, then rank labels for new texts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, stats, train, tag, evaluate, models):
+    app.command()(command)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        print(f"labelgrove {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: exit 0, 2 for a wrong call or input, 1 for a failure."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; every error is one line on stderr."""
+    from labelgrove.core.errors import LabelgroveError
+
+    try:
+        result = app(arguments, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("stopped", 130)
+    except BrokenPipeError:  # the reader of our output went away, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except LabelgroveError as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _fail(str(error), error.exit_code)
+    except Exception as error:
+        # a wrong call; typer brings its own copy of click's errors, or click's, by version
+        if hasattr(error, "format_message"):
+            return _fail(error.format_message(), 2)
+        if os.environ.get(TRACEBACK):
+            raise
+        hint = f"set {TRACEBACK}=1 to see where, and please report it"
+        return _fail(f"{type(error).__name__}: {error} ({hint})", 1)
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    if line:  # there is none where the help was shown instead
+        print(f"labelgrove: {line}", file=sys.stderr)
+    return code

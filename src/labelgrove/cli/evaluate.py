@@ -1,0 +1,62 @@
+"""``labelgrove evaluate``: an honest score on documents with known labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelgrove.cli import options
+
+
+@options.reads_documents
+def evaluate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved tagger.")],
+    source: Annotated[Path, typer.Argument(metavar="TEST", help="Documents with labels.")],
+    threshold: options.Threshold = "auto",
+    at: Annotated[
+        str, typer.Option(help="Places at which rankings are cut, separated by commas.")
+    ] = "1,3,5",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the scores to this file too.")
+    ] = None,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    *,
+    reading: options.Reading,
+) -> None:
+    """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
+    from labelgrove.cli.tables import print_scores
+    from labelgrove.tagger import Tagger
+
+    ks = _places(at)
+    progress = options.open_progress(quiet)
+    tagger = Tagger.load(folder)
+    tagger.set_threads(threads)
+    corpus = reading.open(source)
+    chosen = options.read_threshold(threshold)
+    scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)
+    options.say_skipped(corpus)
+    print_scores(f"{tagger.model_.name} on {source}, %", scores)
+    for note in scores.notes:
+        print(note)
+    if json_file is not None:
+        record = {
+            "model": tagger.model_.name,
+            "test": str(source),
+            "scores": dict(scores),
+            "notes": scores.notes,
+        }
+        json_file.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _places(at: str) -> tuple[int, ...]:
+    try:
+        ks = tuple(int(part) for part in at.split(","))
+    except ValueError:
+        ks = ()
+    if not ks or min(ks) < 1:
+        raise typer.BadParameter(f"--at takes numbers from 1 such as 1,3,5, got {at!r}")
+    return ks

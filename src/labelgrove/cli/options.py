@@ -1,0 +1,121 @@
+"""Options that several commands share, and how they become a corpus, a progress, a threshold."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from labelgrove.core.progress import Progress
+    from labelgrove.corpus import Corpus
+
+INPUT = "Input"
+
+Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        help="Least probability of a label: a number, auto (best micro-F1 on held-out documents) "
+        "or macro."
+    ),
+]
+
+
+def _input(help: str, *names: str) -> Any:  # noqa: A002
+    return typer.Option(*names, help=help, rich_help_panel=INPUT)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How documents are read; each field is an option of the commands that read."""
+
+    format: Annotated[str | None, _input("Form of the input, where the suffix does not tell.")] = (
+        None
+    )
+    text_field: Annotated[str, _input("Field of the text.")] = "text"
+    labels_field: Annotated[str, _input("Field of the labels.")] = "labels"
+    id_field: Annotated[str, _input("Field of the document's id.")] = "id"
+    separator: Annotated[
+        str | None, _input("What separates the labels of a document in a CSV or TSV.")
+    ] = None
+    skip_bad: Annotated[
+        bool, _input("Count and skip bad rows instead of stopping.", "--skip-bad")
+    ] = False
+
+    def open(self, source: Path, *, labelled: bool = True) -> Corpus:
+        """Open a corpus; with ``labelled=False`` its documents need no labels."""
+        from labelgrove.corpus import read_corpus
+
+        return read_corpus(
+            source,
+            format=self.format,
+            text=self.text_field,
+            labels=self.labels_field,
+            id=self.id_field,
+            separator=self.separator,
+            on_bad="skip" if self.skip_bad else "stop",
+            labelled=labelled,
+        )
+
+
+def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of `Reading` as options, in place of its ``reading``."""
+    hints = get_type_hints(Reading, include_extras=True)
+    names = [field.name for field in fields(Reading)]
+
+    @wraps(command)
+    def wrapped(**values: Any) -> None:
+        command(reading=Reading(**{name: values.pop(name) for name in names}), **values)
+
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "reading"
+    ]
+    added = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(Reading)
+    ]
+    parameters = [*own, *added]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    del wrapped.__wrapped__  # typer would look behind the wrapper
+    return wrapped
+
+
+def open_progress(quiet: bool) -> Progress:
+    """Return bars on a terminal, lines in a pipe, nothing when quiet."""
+    from labelgrove.core.progress import Silent, for_stream
+
+    return Silent() if quiet else for_stream(sys.stderr)
+
+
+def say_skipped(*corpora: Corpus | None) -> None:
+    """Say how many bad rows were skipped, also when progress is quiet."""
+    for corpus in corpora:
+        if corpus is not None and corpus.skipped:
+            print(f"{corpus.name}: {corpus.skipped:,} bad rows skipped", file=sys.stderr)
+
+
+def read_threshold(value: str | None) -> Any:
+    """Return a threshold option as a number where it is one."""
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return value

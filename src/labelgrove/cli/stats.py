@@ -1,0 +1,37 @@
+"""``labelgrove stats``: the papers' statistics table of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelgrove.cli import options
+
+
+@options.reads_documents
+def stats(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
+    test: Annotated[
+        Path | None, typer.Argument(metavar="TEST", help="Test documents with labels.")
+    ] = None,
+    quiet: options.Quiet = False,
+    *,
+    reading: options.Reading,
+) -> None:
+    """Count documents, words and labels, and show how frequent the labels are."""
+    from labelgrove.cli.tables import print_table
+    from labelgrove.corpus import statistics
+    from labelgrove.text import tokenize
+
+    corpus, held = reading.open(train), reading.open(test) if test else None
+    found = statistics(corpus, held, words=tokenize, progress=options.open_progress(quiet))
+    options.say_skipped(corpus, held)
+    print_table(f"{train}", ["", "", ""], found.rows(), words=2)
+    print_table(
+        "\nHow frequent labels are in training",
+        ["label at rank", "documents", "labels with at most that many"],
+        [[f"{p.rank:,}", f"{p.documents:,}", f"{p.share:.1%}"] for p in found.curve()],
+        words=0,
+    )

@@ -1,0 +1,55 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1
+) -> None:
+    """Print a table to standard output; all but the first ``words`` columns align right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if title:
+        print(title)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe has no width: let no line be wrapped
+        console = Console(highlight=False, width=10_000)
+    console.print(table)
+
+
+def print_scores(title: str, scores: Mapping[str, float]) -> None:
+    """Print metrics as percentages: those at k side by side, the others below one another."""
+    ranked: dict[str, dict[str, float]] = {}
+    others: list[tuple[str, float]] = []
+    for key, value in scores.items():
+        metric, at, k = key.partition("@")
+        if at:
+            ranked.setdefault(metric, {})[k] = value
+        else:
+            others.append((key, value))
+    if ranked:
+        ks = list(dict.fromkeys(k for row in ranked.values() for k in row))
+        print_table(
+            title,
+            ["", *(f"@{k}" for k in ks)],
+            [
+                [metric, *(_percent(row[k]) if k in row else "" for k in ks)]
+                for metric, row in ranked.items()
+            ],
+        )
+    if others:
+        print_table("", ["", "%"], [[name, _percent(value)] for name, value in others])
+
+
+def _percent(value: Any) -> str:
+    return f"{100 * value:.2f}"

@@ -1,0 +1,143 @@
+"""``labelgrove train``: a file of texts with labels becomes a tagger."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelgrove.cli import options
+
+
+@options.reads_documents
+def train(
+    source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tagger.")],
+    model: Annotated[
+        str | None, typer.Option(help="Model; 'labelgrove models' lists them.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
+    ] = None,
+    valid: Annotated[
+        Path | None, typer.Option(help="Held-out documents, instead of a share of TRAIN.")
+    ] = None,
+    validation: Annotated[
+        float | None, typer.Option(help="Share of TRAIN to hold out; 0.1 by default, 0 for none.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the model, or of a view of the text as text.KEY=VALUE; repeatable.",
+        ),
+    ] = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="TOML file with model and settings; options win over it.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
+    ] = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    *,
+    reading: options.Reading,
+) -> None:
+    """Learn a tagger from documents with labels."""
+    from labelgrove.cli.tables import print_scores
+    from labelgrove.core import storage
+    from labelgrove.core.types import Run
+
+    storage.check_free(out, overwrite=overwrite)
+    progress = options.open_progress(quiet)
+    corpus = reading.open(source)
+    held = reading.open(valid) if valid else None
+    tagger = _tagger(_read_recipe(recipe), settings or [], model, validation, seed, threads)
+    folder = out.with_name(f"{out.name}.run")
+    run = Run(folder=folder, resume=resume, progress=progress)
+    tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
+    options.say_skipped(corpus, held)
+    tagger.save(out, overwrite=overwrite)
+    shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: its checkpoints are not needed
+    if tagger.scores_:
+        print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
+    print(f"saved to {out}")
+
+
+def _tagger(
+    recipe: dict[str, Any],
+    settings: list[str],
+    model: str | None,
+    validation: float | None,
+    seed: int,
+    threads: int | None,
+) -> Any:
+    """Build the tagger that a recipe and the options describe together."""
+    from labelgrove.models import MODELS
+    from labelgrove.tagger import Tagger
+    from labelgrove.text import FEATURIZERS
+
+    of_model = dict(recipe.get("settings", {}))
+    of_views = {view: dict(values) for view, values in recipe.get("features", {}).items()}
+    for setting in settings:
+        key, value = _parse(setting)
+        view, dot, name = key.rpartition(".")
+        if dot:
+            of_views.setdefault(view, {})[name] = value
+        else:
+            of_model[name] = value
+    defaults = Tagger().get_params(deep=False)
+    name = model or recipe.get("model", defaults["model"])
+    classifier = MODELS.create(name, **{"seed": seed, "threads": threads, **of_model})
+    features: dict[str, Any] = {}
+    views = classifier.views()
+    for view, values in of_views.items():
+        if view not in views:
+            raise _wrong(f"the model {name} has no view {view!r}; it has {', '.join(views)}")
+        featurizer = str(values.pop("featurizer", views[view].featurizer))
+        kept = views[view].settings if featurizer == views[view].featurizer else {}
+        features[view] = FEATURIZERS.create(featurizer, **{**kept, **values})
+    share = recipe.get("validation", defaults["validation"]) if validation is None else validation
+    return Tagger(
+        classifier, features=features or None, validation=share, seed=seed, threads=threads
+    )
+
+
+def _parse(setting: str) -> tuple[str, Any]:
+    key, equals, text = setting.partition("=")
+    if not equals or not key:
+        raise _wrong(f"--set takes KEY=VALUE, got {setting!r}")
+    try:
+        return key, json.loads(text)
+    except ValueError:
+        return key, text  # a bare word is a string
+
+
+def _read_recipe(path: Path | None) -> dict[str, Any]:
+    import tomllib
+
+    if path is None:
+        return {}
+    try:
+        recipe = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _wrong(f"cannot read the recipe {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise _wrong(f"{path} is not a TOML file: {error}") from error
+    known = {"model", "settings", "features", "validation", "about"}
+    if unknown := sorted(recipe.keys() - known):
+        raise _wrong(f"{path}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return recipe
+
+
+def _wrong(message: str) -> Exception:
+    from labelgrove.core.errors import InputError
+
+    return InputError(message)

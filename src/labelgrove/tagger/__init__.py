@@ -1,0 +1,6 @@
+"""`Tagger`: texts in, label names out. It composes all other parts."""
+
+from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.tagger import Evidence, Scores, Tagger
+
+__all__ = ["Evidence", "Learned", "Scores", "Tagger"]

@@ -1,0 +1,227 @@
+"""How a tagger learns: read once, featurize, hold some out, fit, calibrate, fit on everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Classifier, Featurizer
+from labelgrove.core.features import Features, Views
+from labelgrove.core.progress import Progress
+from labelgrove.core.random import text_fraction
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import FitContext, Run, ViewSpec
+from labelgrove.corpus import Corpus
+from labelgrove.evaluation import Calibration, fit_calibration, tune_threshold
+from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
+from labelgrove.text import FEATURIZERS
+
+PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
+Data = tuple[Features, csr_array]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """All that a tagger has learned.
+
+    Parameters
+    ----------
+    labels
+        The label space.
+    featurizers
+        A fitted featurizer for each view.
+    model
+        The fitted classifier.
+    calibration
+        The monotone map from the model's scores to probabilities.
+    thresholds
+        The thresholds with the best micro- and macro-F1 on held-out documents.
+    held_out
+        Calibrated ranking and true labels of the held-out documents; None without them, and
+        not saved.
+    """
+
+    labels: LabelSpace
+    featurizers: Mapping[str, Featurizer]
+    model: Classifier
+    calibration: Calibration = field(default_factory=Calibration.identity)
+    thresholds: Mapping[str, float] = field(default_factory=lambda: {"micro": 0.5, "macro": 0.5})
+    held_out: tuple[Ranking, csr_array] | None = None
+
+    def features(self, texts: Iterable[str]) -> Features:
+        """Turn texts into what the model reads."""
+        if len(self.featurizers) > 1 and not isinstance(texts, list | tuple):
+            texts = list(texts)
+        return _join({view: part.transform(texts) for view, part in self.featurizers.items()})
+
+    def calibrated(self, ranking: Ranking) -> Ranking:
+        """Return the ranking with probabilities instead of the model's own scores."""
+        return ranking.with_scores(self.calibration.apply(ranking.scores))
+
+
+def learn(
+    corpus: Corpus,
+    model: Classifier,
+    featurizers: Mapping[str, Featurizer],
+    *,
+    vocabulary: Vocabulary | None,
+    validation: Corpus | float,
+    seed: int,
+    run: Run,
+) -> Learned:
+    """Fit featurizers and model on a corpus, and calibrate on what is held out.
+
+    The featurizers see every text of the corpus, held out or not: they never see a label.
+
+    Parameters
+    ----------
+    corpus
+        Documents with labels.
+    model, featurizers
+        Unfitted; they are fitted in place, the model possibly as a copy.
+    vocabulary
+        Names and hierarchy of the labels.
+    validation
+        Held-out documents, or the share of the corpus to hold out by a hash of the text.
+    seed
+        Of that hash.
+    run
+        Folder, resume, progress.
+    """
+    reader = _Reader(corpus, seed, run.progress)
+    X = _join({view: part.fit_transform(reader) for view, part in featurizers.items()})
+    space, Y = reader.labels.finish(vocabulary)
+    run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
+    learned = Learned(space, featurizers, model)
+    context = FitContext(labels=space, featurizers=featurizers, run=run)
+    if isinstance(validation, Corpus):
+        held = _read(validation, learned, run.progress)
+        return _fit(learned, (X, Y), held, context)
+    mask = np.asarray(reader.fractions) < validation
+    if not mask.any() or mask.all():
+        if validation > 0:
+            run.progress.say(
+                f"{len(mask):,} documents are too few to hold some out: probabilities are not "
+                "calibrated, the threshold is 0.5"
+            )
+        return _fit(learned, (X, Y), None, context)
+    fitted = _fit(learned, (X[~mask], Y[~mask]), (X[mask], Y[mask]), context)
+    if model.uses_validation:
+        return fitted
+    # what was calibrated is a trial; the model that is kept learns from everything
+    run.progress.say(f"learning from all {len(mask):,} documents")
+    whole = clone(model).fit(X, Y, context=_step(context, "final"))
+    return replace(fitted, model=whole)
+
+
+def new_featurizers(
+    views: Mapping[str, ViewSpec],
+    given: str | Featurizer | Mapping[str, str | Featurizer] | None,
+    corpus: Corpus,
+    threads: int | None,
+) -> dict[str, Featurizer]:
+    """Return an unfitted featurizer for each view, ``given`` ones before the model's own."""
+    if isinstance(given, str | Featurizer):
+        if len(views) > 1:
+            raise InputError(
+                f"this model reads the text in several ways ({', '.join(views)}); "
+                "give features as a mapping from view to featurizer"
+            )
+        given = dict.fromkeys(views, given)
+    given = given or {}
+    if unknown := [view for view in given if view not in views]:
+        raise InputError(f"the model has no view {unknown[0]!r}; it has {', '.join(views)}")
+    return {
+        view: _new_featurizer(given.get(view), spec, corpus, threads)
+        for view, spec in views.items()
+    }
+
+
+def _new_featurizer(
+    given: str | Featurizer | None, spec: ViewSpec, corpus: Corpus, threads: int | None
+) -> Featurizer:
+    if isinstance(given, Featurizer):
+        fresh: Featurizer = clone(given)
+        return fresh
+    if given is None and corpus.featurizer is not None:
+        if spec.featurizer != "tf-idf":
+            raise InputError(
+                f"{corpus.name} holds features instead of texts, and this model needs the words "
+                "themselves: train it on raw texts"
+            )
+        return FEATURIZERS.create(corpus.featurizer)
+    settings = dict(spec.settings) if given in (None, spec.featurizer) else {}
+    part = FEATURIZERS.create(given or spec.featurizer, **settings)
+    if "threads" in part.get_params(deep=False):
+        part.set_params(threads=threads)
+    return part
+
+
+def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) -> Learned:
+    """Fit the model; with held-out data calibrate it and tune its thresholds."""
+    model = learned.model.fit(*train, context=_step(context, "model", held))
+    if held is None:
+        return learned
+    X, Y = held
+    context.run.progress.say(f"calibrating on {X.shape[0]:,} held-out documents")
+    raw = model.rank(X, PLACES)
+    learned = replace(learned, calibration=fit_calibration(Y, raw))
+    ranking = learned.calibrated(raw)
+    thresholds = {
+        goal: tune_threshold(Y, ranking, goal=f"{goal}-F1").value for goal in learned.thresholds
+    }
+    return replace(learned, thresholds=thresholds, held_out=(ranking, Y))
+
+
+def _step(context: FitContext, name: str, validation: Data | None = None) -> FitContext:
+    """Return the context for one of several fits, each with a run folder of its own."""
+    folder = context.run.folder and context.run.folder / name
+    return replace(context, run=replace(context.run, folder=folder), validation=validation)
+
+
+def _read(corpus: Corpus, learned: Learned, progress: Progress) -> Data:
+    """Return features and labels of a corpus, whose unseen labels stay out."""
+    truth: list[tuple[str, ...]] = []
+
+    def texts() -> Iterator[str]:
+        for document in progress.track(corpus, "reading validation"):
+            truth.append(document.labels)
+            yield document.text
+
+    X = learned.features(texts())
+    if not truth:
+        raise InputError(f"{corpus.name} holds no documents to validate on")
+    return X, learned.labels.encode(truth, unseen="append")
+
+
+class _Reader:
+    """Texts of a corpus for the featurizers; the first reading also collects the labels."""
+
+    def __init__(self, corpus: Corpus, seed: int, progress: Progress) -> None:
+        self.labels = LabelCollector()
+        self.fractions: list[float] = []
+        self._corpus, self._seed, self._progress = corpus, seed, progress
+        self._collected = False
+
+    def __iter__(self) -> Iterator[str]:
+        documents = self._progress.track(self._corpus, "reading")
+        if self._collected:
+            yield from (document.text for document in documents)
+            return
+        for document in documents:
+            self.labels.add(document.labels)
+            self.fractions.append(text_fraction(document.text, self._seed))
+            yield document.text
+        self._collected = True
+        if not self.fractions:
+            raise InputError(f"{self._corpus.name} holds no documents to learn from")
+
+
+def _join(views: dict[str, Any]) -> Features:
+    return next(iter(views.values())) if len(views) == 1 else Views(views)

@@ -1,0 +1,389 @@
+"""`Tagger`: texts in, label names out. It composes the parts; nobody subclasses it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, clone
+
+from labelgrove.core.errors import InputError, NotFittedError
+from labelgrove.core.estimator import Classifier, Featurizer
+from labelgrove.core.features import Views
+from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.types import Document, Run, Tag
+from labelgrove.corpus import Corpus, read_corpus
+from labelgrove.evaluation import Decision, capped_rows, evaluate
+from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
+from labelgrove.models import MODELS
+from labelgrove.tagger import saving
+from labelgrove.tagger.learning import PLACES, Learned, learn, new_featurizers
+
+BATCH_DOCUMENTS = 4096
+BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
+GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
+
+
+class Evidence(NamedTuple):
+    """Words of a text that spoke for a label (positive weight) or against it."""
+
+    text: str
+    weight: float
+    places: tuple[tuple[int, int], ...]
+
+
+class Scores(dict[str, float]):
+    """Metrics by name, with ``notes`` on what a reader should know about them."""
+
+    def __init__(self, values: Mapping[str, float], notes: list[str]) -> None:
+        super().__init__(values)
+        self.notes = notes
+
+
+class Tagger(BaseEstimator):
+    """Learns from texts with labels, then tags new texts.
+
+    Parameters
+    ----------
+    model
+        A model's name (see ``labelgrove models``) or a `Classifier`.
+    features
+        What replaces the views of the text that the model asks for: a featurizer, its name, or
+        a mapping from view to either.
+    validation
+        Share of the training documents held out, by a hash of the text, to calibrate
+        probabilities and tune thresholds; 0 for none.
+    seed, threads
+        For a model or featurizer given by name; an object brings its own.
+
+    Attributes
+    ----------
+    learned_
+        Label space, featurizers, model, calibration and thresholds.
+    scores_
+        Metrics on held-out documents; empty without them.
+
+    Examples
+    --------
+    >>> texts = ["red apples and green apples", "a red car", "green cars drive"] * 4
+    >>> labels = [["fruit", "colour"], ["colour", "vehicle"], ["colour", "vehicle"]] * 4
+    >>> tagger = Tagger("most-frequent", validation=0).fit(texts, labels)
+    >>> [(tag.label, round(tag.score, 2)) for tag in tagger.tag("blue apples", k=2)]
+    [('colour', 1.0), ('vehicle', 0.67)]
+    """
+
+    learned_: Learned
+    scores_: dict[str, float]
+
+    def __init__(
+        self,
+        model: str | Classifier = "most-frequent",
+        *,
+        features: str | Featurizer | Mapping[str, str | Featurizer] | None = None,
+        validation: float = 0.1,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self.features = features
+        self.validation = validation
+        self.seed = seed
+        self.threads = threads
+
+    def fit(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        validation: Any = None,
+        run: Run | None = None,
+    ) -> Self:
+        """Learn from texts with labels.
+
+        Parameters
+        ----------
+        texts
+            A `Corpus`, anything `read_corpus` takes, or a sequence of texts.
+        labels
+            A list of labels for each text, where ``texts`` is a sequence of texts.
+        vocabulary
+            Names, descriptions and hierarchy of the labels, or a file of them.
+        validation
+            A corpus to calibrate on and tune thresholds with, instead of a share of ``texts``.
+        run
+            Folder for checkpoints, resume and progress.
+        """
+        if not 0 <= self.validation < 1:
+            raise InputError(f"validation must be at least 0 and below 1, got {self.validation}")
+        corpus = _as_corpus(texts, labels)
+        model = self._new_model()
+        if isinstance(vocabulary, str | os.PathLike):
+            vocabulary = read_vocabulary(vocabulary)
+        learned = learn(
+            corpus,
+            model,
+            new_featurizers(model.views(), self.features, corpus, self.threads),
+            vocabulary=vocabulary,
+            validation=self.validation if validation is None else _as_corpus(validation),
+            seed=self.seed,
+            run=run or Run(),
+        )
+        self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
+        if learned.held_out is not None:
+            ranking, Y = learned.held_out
+            self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
+        return self
+
+    def _new_model(self) -> Classifier:
+        if isinstance(self.model, str):
+            return MODELS.create(self.model, seed=self.seed, threads=self.threads)
+        fresh: Classifier = clone(self.model)
+        return fresh
+
+    @property
+    def labels_(self) -> LabelSpace:
+        """The labels the tagger knows."""
+        return self._learned().labels
+
+    @property
+    def model_(self) -> Classifier:
+        """The fitted classifier."""
+        return self._learned().model
+
+    @property
+    def thresholds_(self) -> Mapping[str, float]:
+        """The thresholds with the best micro- and macro-F1 on held-out documents."""
+        return self._learned().thresholds
+
+    def _learned(self) -> Learned:
+        if not hasattr(self, "learned_"):
+            raise NotFittedError("this tagger has not learned yet: call fit, or Tagger.load")
+        return self.learned_
+
+    # --- tagging ------------------------------------------------------------------------------
+
+    def rank(self, texts: Iterable[str], k: int = 5) -> Ranking:
+        """Return the best k labels of each text as numbers of ``labels_``, with probabilities."""
+        learned = self._learned()
+        if isinstance(texts, str):
+            raise InputError("expected several texts, got one: put it in a list")
+        return learned.calibrated(learned.model.rank(learned.features(texts), k))
+
+    def tag(self, texts: Any, k: int = 5, *, threshold: float | str | None = None) -> Any:
+        """Return the best labels of a text, or of each of several.
+
+        Parameters
+        ----------
+        texts
+            One text, or an iterable of texts.
+        k
+            At most so many labels.
+        threshold
+            Only labels at least so probable: a number, ``"auto"`` (best micro-F1 on held-out
+            documents) or ``"macro"``; None for no limit.
+
+        Returns
+        -------
+        list of Tag
+            Best first; a list of such lists for an iterable of texts.
+        """
+        single = isinstance(texts, str)
+        tagged = self._tags(self.rank([texts] if single else texts, k), threshold)
+        return next(tagged) if single else list(tagged)
+
+    def stream(
+        self, documents: Iterable[Document], k: int = 5, *, threshold: float | str | None = None
+    ) -> Iterator[tuple[Document, list[Tag]]]:
+        """Tag any number of documents in batches, in constant memory."""
+        for batch in _batches(documents):
+            ranking = self.rank([document.text for document in batch], k)
+            yield from zip(batch, self._tags(ranking, threshold), strict=True)
+
+    def _tags(self, ranking: Ranking, threshold: float | str | None) -> Iterator[list[Tag]]:
+        ids, names = self.labels_.ids, self.labels_.names
+        if threshold is not None:
+            given = Decision(threshold=self._threshold(threshold)).mask(ranking)
+            ranking = Ranking(np.where(given, ranking.labels, -1), ranking.scores)
+        for i in range(len(ranking)):
+            yield [Tag(ids[label], names[label], score) for label, score in ranking.row(i)]
+
+    def _threshold(self, threshold: float | str) -> float:
+        if isinstance(threshold, str):
+            if threshold not in GOALS:
+                raise InputError(f"threshold must be a number, auto or macro, got {threshold!r}")
+            return self.thresholds_[GOALS[threshold]]
+        if not 0 <= threshold <= 1:
+            raise InputError(f"threshold must be between 0 and 1, got {threshold}")
+        return float(threshold)
+
+    def explain(self, text: str, label: str) -> list[Evidence]:
+        """Return the words of a text that spoke for a label or against it, heaviest first.
+
+        Parameters
+        ----------
+        text
+            The text.
+        label
+            A label's id or name.
+        """
+        learned = self._learned()
+        number = learned.labels.find(label)
+        if number >= learned.labels.n_labels:
+            raise InputError(f"{label!r} had no document in training, so nothing was learned of it")
+        X: Any = learned.features([text])
+        explanation = learned.model.explain(X, 0, number)
+        by_feature = issparse(X[explanation.view] if isinstance(X, Views) else X)
+        weights = dict(zip(explanation.ids.tolist(), explanation.weights.tolist(), strict=True))
+        places: dict[int, list[tuple[int, int]]] = {}
+        spans = learned.featurizers[explanation.view].spans(text)
+        for position, (feature, start, end) in enumerate(spans):
+            places.setdefault(feature if by_feature else position, []).append((start, end))
+        found = [
+            Evidence(text[spots[0][0] : spots[0][1]], weights[key], tuple(spots))
+            for key, spots in places.items()
+            if key in weights
+        ]
+        return sorted(found, key=lambda evidence: -abs(evidence.weight))
+
+    def set_threads(self, threads: int | None) -> None:
+        """Let model and featurizers use so many threads from now on; None for all cores."""
+        learned = self._learned()
+        for part in (learned.model, *learned.featurizers.values()):
+            if "threads" in part.get_params(deep=False):
+                part.set_params(threads=threads)
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        ks: tuple[int, ...] = (1, 3, 5),
+        threshold: float | str = "auto",
+        progress: Progress | None = None,
+    ) -> Scores:
+        """Score the tagger on texts with known labels.
+
+        Labels that training did not know count as misses.
+
+        Parameters
+        ----------
+        texts, labels
+            As for `fit`.
+        ks
+            The places at which rankings are cut.
+        threshold
+            From which probability on a label counts as given, for F1 and its kin.
+        progress
+            Where progress is shown.
+        """
+        self._threshold(threshold)  # a wrong one is told before the work
+        corpus = _as_corpus(texts, labels)
+        documents = (progress or Silent()).track(corpus, "tagging")
+        ranking, Y = self._rank_known(documents, corpus.name, max(PLACES, *ks))
+        return self._judge(Y, ranking, threshold, ks)
+
+    def score(self, texts: Any, labels: Any = None) -> float:
+        """Return the mean nDCG@5, which scikit-learn's searches maximise."""
+        corpus = _as_corpus(texts, labels)
+        ranking, Y = self._rank_known(corpus, corpus.name, 5)
+        return float(ndcg(ranking, Y, 5).mean())
+
+    def _rank_known(
+        self, documents: Iterable[Document], source: str, k: int
+    ) -> tuple[Ranking, csr_array]:
+        rankings: list[Ranking] = []
+        truth: list[tuple[str, ...]] = []
+        for batch in _batches(documents):
+            rankings.append(self.rank([document.text for document in batch], k))
+            truth.extend(document.labels for document in batch)
+        if not truth:
+            raise InputError(f"{source} holds no documents to score on")
+        return Ranking.concatenate(rankings), self.labels_.encode(truth, unseen="append")
+
+    def _judge(
+        self, Y: csr_array, ranking: Ranking, threshold: float | str, ks: tuple[int, ...]
+    ) -> Scores:
+        least, space = self._threshold(threshold), self.labels_
+        propensities = space.propensities(n_columns=Y.shape[1])
+        values = evaluate(Y, ranking, ks=ks, threshold=least, propensities=propensities)
+        notes = [f"F1 and its kin count labels with a probability of at least {least:.3f}"]
+        if capped := capped_rows(ranking, least, space.n_labels):
+            notes.append(
+                f"{capped:,} documents have more than {ranking.k} labels above the threshold; "
+                f"F1 and its kin count the best {ranking.k}"
+            )
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        if unseen := int((counts[space.n_labels :] > 0).sum()):
+            share = counts[space.n_labels :].sum() / counts.sum()
+            notes.append(
+                f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
+                "and count as misses"
+            )
+        if bare := int((np.diff(Y.indptr) == 0).sum()):
+            notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
+        return Scores(values, notes)
+
+    # --- scikit-learn -------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings; those of the model, ``model__...``, also when it is a name."""
+        found: dict[str, Any] = super().get_params(deep)
+        if deep and isinstance(self.model, str):
+            nested = self._new_model().get_params()
+            found.update({f"model__{name}": value for name, value in nested.items()})
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set settings, also those of the model as ``model__...``."""
+        if any(name.startswith("model__") for name in params) and isinstance(self.model, str):
+            self.model = self._new_model()
+        super().set_params(**params)
+        return self
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the tagger to a folder; a crash leaves the old folder or none."""
+        settings = {"validation": self.validation, "seed": self.seed, "threads": self.threads}
+        saving.save(folder, self._learned(), settings, self.scores_, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> Self:
+        """Read a tagger that `save` wrote; its arrays stay on the disk until they are used.
+
+        Parameters
+        ----------
+        folder
+            The folder.
+        verify
+            Compare checksums, which reads every file once; sizes are always compared.
+        """
+        learned, settings, scores = saving.load(folder, verify=verify)
+        features = {view: clone(part) for view, part in learned.featurizers.items()}
+        tagger = cls(clone(learned.model), features=features, **settings)
+        tagger.learned_, tagger.scores_ = learned, scores
+        return tagger
+
+
+def _as_corpus(texts: Any, labels: Any = None) -> Corpus:
+    return read_corpus(texts if labels is None else (texts, labels))
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    characters = 0
+    for document in documents:
+        batch.append(document)
+        characters += len(document.text)
+        if len(batch) == BATCH_DOCUMENTS or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

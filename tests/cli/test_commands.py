@@ -1,0 +1,322 @@
+"""The command line from outside, as a user types it."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labelgrove.models.contract import known_answer
+
+ROOT = Path(__file__).parents[2]
+
+
+def labelgrove(*arguments, cwd=None, check=0, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "labelgrove", *map(str, arguments)],
+        capture_output=True,
+        cwd=cwd,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert done.returncode == check, done.stderr or done.stdout
+    return done
+
+
+def fails(*arguments, code=2, **options):
+    """Run a call that must fail with one line on stderr, and return that line."""
+    done = labelgrove(*arguments, check=code, **options)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("labelgrove: ")
+    assert "Traceback" not in done.stderr
+    return last
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    texts, labels = known_answer(300)
+    rows = [json.dumps({"text": t, "labels": ls}) for t, ls in zip(texts, labels, strict=True)]
+    (folder / "train.jsonl").write_text("\n".join(rows[:200]) + "\n")
+    (folder / "test.jsonl").write_text("\n".join(rows[200:]) + "\n")
+    with (folder / "train.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "labels"])
+        writer.writerows([t, ";".join(ls)] for t, ls in zip(texts, labels, strict=True))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    labelgrove("train", data / "train.jsonl", "--out", data / "tagger")
+    return data / "tagger"
+
+
+def test_train_says_what_it_does(data, tmp_path):
+    done = labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t")
+    assert "reading: 200 documents in" in done.stderr
+    assert re.search(r"calibrating on \d+ held-out documents", done.stderr)
+    assert "most-frequent on held-out documents" in done.stdout
+    assert f"saved to {tmp_path / 't'}" in done.stdout
+    assert not (tmp_path / "t.run").exists()
+
+
+def test_quiet_is_quiet(data, tmp_path):
+    done = labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t", "--quiet")
+    assert done.stderr == ""
+
+
+def test_train_from_csv_with_options(data, tmp_path):
+    done = labelgrove(
+        *("train", data / "train.csv", "--separator", ";", "--validation", "0"),
+        *("--out", tmp_path / "t", "--set", "text.ngrams=[1,2]", "--set", "seed=3"),
+    )
+    assert "held-out" not in done.stdout
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    assert manifest["features"]["text"]["settings"]["ngrams"] == [1, 2]
+    assert manifest["settings"]["seed"] == 3
+    assert manifest["labels"] == 12
+
+
+def test_train_from_a_recipe(data, tmp_path):
+    (tmp_path / "r.toml").write_text(
+        'model = "most-frequent"\nvalidation = 0\n[settings]\nseed = 5\n'
+        "[features.text]\nmin_df = 2\n"
+    )
+    labelgrove(
+        "train", data / "train.jsonl", "--recipe", tmp_path / "r.toml", "--out", tmp_path / "t"
+    )
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    assert manifest["settings"]["seed"] == 5
+    assert manifest["features"]["text"]["settings"]["min_df"] == 2
+
+
+def test_tag_prints_json_lines(trained, data):
+    done = labelgrove("tag", trained, data / "test.jsonl", "-k", "3")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == 100
+    assert lines[0]["id"] == "1"
+    assert [tag["label"] for tag in lines[0]["labels"]] == ["label 00", "label 01", "label 03"]
+    assert set(lines[0]["labels"][0]) == {"label", "name", "score"}
+
+
+def test_tag_takes_one_text_and_texts_without_labels(trained, tmp_path):
+    done = labelgrove("tag", trained, "--text", "whatever", "-k", "1")
+    assert json.loads(done.stdout)["labels"][0]["label"] == "label 00"
+    (tmp_path / "new.jsonl").write_text('{"text": "a", "id": "first"}\n{"text": ""}\n')
+    done = labelgrove("tag", trained, tmp_path / "new.jsonl")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["first", "2"]
+
+
+def test_tag_with_a_threshold_and_more_places_than_labels(trained, data):
+    done = labelgrove("tag", trained, data / "test.jsonl", "-k", "1000")
+    assert len(json.loads(done.stdout.splitlines()[0])["labels"]) == 12
+    done = labelgrove("tag", trained, data / "test.jsonl", "--threshold", "1.0")
+    assert json.loads(done.stdout.splitlines()[0])["labels"] == []
+    line = fails("tag", trained, data / "test.jsonl", "--threshold", "high")
+    assert "threshold must be a number, auto or macro, got 'high'" in line
+
+
+def test_tag_stops_when_its_reader_does(trained, data):
+    command = f"{sys.executable} -m labelgrove tag {trained} {data / 'test.jsonl'} -q | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_evaluate_prints_and_writes_scores(trained, data, tmp_path):
+    done = labelgrove("evaluate", trained, data / "test.jsonl", "--json", tmp_path / "s.json")
+    assert re.search(r"nDCG\s+\d+\.\d\d", done.stdout)
+    assert "micro-F1" in done.stdout
+    record = json.loads((tmp_path / "s.json").read_text())
+    assert record["model"] == "most-frequent"
+    assert 0 < record["scores"]["P@1"] < 1
+    shown = re.search(r"^P\s+(\d+\.\d\d)", done.stdout, re.M)
+    assert float(shown[1]) == pytest.approx(100 * record["scores"]["P@1"], abs=0.01)
+
+
+def test_evaluate_at_other_places(trained, data):
+    done = labelgrove("evaluate", trained, data / "test.jsonl", "--at", "2,10")
+    assert re.search(r"@2\s+@10", done.stdout)
+    line = fails("evaluate", trained, data / "test.jsonl", "--at", "0")
+    assert "--at takes numbers from 1" in line
+
+
+def test_stats_prints_the_table(data):
+    done = labelgrove("stats", data / "train.jsonl", data / "test.jsonl")
+    assert "N_train" in done.stdout
+    assert "200" in done.stdout
+    assert "100" in done.stdout
+
+
+def test_models_lists_them():
+    assert "most-frequent" in labelgrove("models").stdout
+
+
+def test_version_and_help():
+    assert re.fullmatch(r"labelgrove \d+\.\d+\.\d+\n", labelgrove("--version").stdout)
+    assert "train" in labelgrove("--help").stdout
+
+
+def test_demo_shows_the_main_job(tmp_path):
+    done = labelgrove("demo", cwd=tmp_path)
+    assert "1,000 abstracts it has not seen" in done.stdout
+    assert "nDCG" in done.stdout
+    assert done.stdout.count("probability") == 2
+    assert (tmp_path / "labelgrove-demo" / "manifest.json").exists()
+    labelgrove("demo", "--quiet", cwd=tmp_path)  # a second time replaces the first
+
+
+# --- bad calls and input ----------------------------------------------------------------------
+
+
+def test_wrong_calls(data, tmp_path):
+    assert "No such command" in fails("trian")
+    assert "No such option" in fails("train", data / "train.jsonl", "--nothing")
+    assert "--out" in fails("train", data / "train.jsonl")
+    out = ["--out", tmp_path / "t"]
+    assert "did you mean 'most-frequent'" in fails(
+        "train", data / "train.jsonl", *out, "--model", "most-freqent"
+    )
+    assert "setting of 'most-frequent' 'beam'" in fails(
+        "train", data / "train.jsonl", *out, "--set", "beam=3"
+    )
+    assert "--set takes KEY=VALUE, got 'beam'" in fails(
+        "train", data / "train.jsonl", *out, "--set", "beam"
+    )
+    assert "no view 'words'" in fails(
+        "train", data / "train.jsonl", *out, "--set", "words.length=3"
+    )
+    assert "give either" in fails("tag", tmp_path)
+    assert not (tmp_path / "t").exists()
+
+
+def test_an_output_folder_that_exists(trained, data):
+    line = fails("train", data / "train.jsonl", "--out", trained)
+    assert "exists already" in line
+    labelgrove("train", data / "train.jsonl", "--out", trained, "--overwrite")
+
+
+def test_missing_files_and_folders(data, tmp_path):
+    assert str(tmp_path / "none.jsonl") in fails(
+        "train", tmp_path / "none.jsonl", "--out", tmp_path / "t"
+    )
+    assert "no such folder" in fails("tag", tmp_path / "none", "--text", "x")
+    assert "cannot read the recipe" in fails(
+        "train", data / "train.jsonl", "--out", tmp_path / "t", "--recipe", tmp_path / "r.toml"
+    )
+
+
+BAD = {
+    "empty file": ("", "empty|no documents"),
+    "not json": ('{"text": "a", "labels": ["x"]}\nnot json\n', "line 2"),
+    "missing field": ('{"body": "a", "labels": ["x"]}\n', "line 1.*text"),
+    "labels as a string": ('{"text": "a", "labels": "x"}\n', "line 1.*list"),
+    "no labels anywhere": ('{"text": "a", "labels": []}\n', "label"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows_are_named(case, tmp_path):
+    content, message = BAD[case]
+    (tmp_path / "bad.jsonl").write_text(content)
+    line = fails("train", tmp_path / "bad.jsonl", "--out", tmp_path / "t")
+    assert "bad.jsonl" in line or case == "no labels anywhere"
+    assert re.search(message, line)
+    assert not (tmp_path / "t").exists()
+
+
+def test_invalid_utf8_and_skipping(tmp_path):
+    good = b'{"text": "apples", "labels": ["x"]}\n'
+    (tmp_path / "bad.jsonl").write_bytes(good * 3 + b'{"text": "\xff", "labels": ["x"]}\n' + good)
+    line = fails("train", tmp_path / "bad.jsonl", "--out", tmp_path / "t")
+    assert "line 4" in line
+    done = labelgrove("train", tmp_path / "bad.jsonl", "--out", tmp_path / "t", "--skip-bad")
+    assert "1 bad rows skipped" in done.stderr
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    assert manifest["documents"] == 4
+
+
+def test_odd_but_good_documents(tmp_path):
+    rows = [
+        {"text": "", "labels": ["x"]},
+        {"text": "word " * 1_000_000, "labels": ["x", "x"]},
+        {"text": "no labels here", "labels": []},
+        {"text": "nul \x00 byte", "labels": ["y"]},
+    ]
+    path = tmp_path / "odd.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labelgrove("train", path, "--out", tmp_path / "t", "--validation", "0")
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    assert manifest["documents"] == 4
+    assert manifest["labels"] == 2
+    done = labelgrove("tag", tmp_path / "t", path, "-k", "1")
+    first = json.loads(done.stdout.splitlines()[0])["labels"][0]
+    assert first == {"label": "x", "name": "x", "score": 0.5}
+
+
+def test_a_label_only_the_test_set_has(trained, tmp_path):
+    (tmp_path / "test.jsonl").write_text('{"text": "a", "labels": ["brand new"]}\n')
+    done = labelgrove("evaluate", trained, tmp_path / "test.jsonl")
+    assert "1 labels (100.0% of the occurrences) are not in the training data" in done.stdout
+
+
+def test_damaged_and_newer_models(data, tmp_path):
+    labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t", "-q")
+    array = tmp_path / "t" / "model" / "shares_.npy"
+    whole = array.read_bytes()
+    array.write_bytes(whole[:-4])
+    assert "cut short" in fails("tag", tmp_path / "t", "--text", "x", code=1)
+    array.write_bytes(whole[:-1] + b"?")
+    assert "was altered" in fails("tag", tmp_path / "t", "--text", "x", code=1)
+    array.write_bytes(whole)
+    manifest = tmp_path / "t" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
+    assert "pip install --upgrade" in fails("tag", tmp_path / "t", "--text", "x", code=1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_for_the_results(trained, data):
+    command = f"{sys.executable} -m labelgrove tag {trained} {data / 'test.jsonl'} -q > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_model_whose_extra_is_missing(data, tmp_path):
+    """A package of models is installed, the library it needs is not."""
+    info = tmp_path / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[labelgrove.models]\nbig = other_models:Big\n")
+    (tmp_path / "other_models.py").write_text("import a_library_nobody_has\n")
+    line = fails(
+        *("train", data / "train.jsonl", "--model", "big", "--out", tmp_path / "t"),
+        code=2,
+        PYTHONPATH=str(tmp_path),
+    )
+    assert "'big' needs a_library_nobody_has" in line
+    assert "big" in labelgrove("models", PYTHONPATH=str(tmp_path)).stdout
+
+
+def test_internal_errors_are_one_line_with_a_way_to_see_more(data, tmp_path):
+    info = tmp_path / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[labelgrove.models]\nbad = other_models:Bad\n")
+    (tmp_path / "other_models.py").write_text(
+        "from labelgrove.models.most_frequent import MostFrequent\n"
+        "class Bad(MostFrequent):\n    def _fit(self, *a):\n        1 / 0\n"
+    )
+    call = ["train", data / "train.jsonl", "--model", "bad", "--out", tmp_path / "t"]
+    line = fails(*call, code=1, PYTHONPATH=str(tmp_path))
+    assert "ZeroDivisionError" in line
+    assert "LABELGROVE_TRACEBACK=1" in line
+    done = labelgrove(*call, check=1, PYTHONPATH=str(tmp_path), LABELGROVE_TRACEBACK="1")
+    assert "Traceback" in done.stderr

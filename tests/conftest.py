@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def shared():
+    """The folder of real data sets, where there is one beside the project."""
+    if not SHARED.is_dir():
+        pytest.skip("no folder of real data sets beside the project")
+    return SHARED
+
+
+@pytest.fixture
+def stand_ins_installed(tmp_path_factory, monkeypatch):
+    """Make the stand-ins known as an installed package would: by entry points."""
+    site = tmp_path_factory.mktemp("site")
+    info = site / "stand_ins-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-ins\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[labelgrove.models]\ncentroid = stand_ins:Centroid\ndemanding = stand_ins:Demanding\n"
+    )
+    monkeypatch.syspath_prepend(str(site))

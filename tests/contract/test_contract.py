@@ -1,0 +1,309 @@
+"""Every registered model passes every check, and every check fails for a model that breaks it."""
+
+import numpy as np
+import pytest
+
+from labelgrove import models
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import TokenSequences
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation
+from labelgrove.models.contract import CHECKS, Case
+from stand_ins import Centroid, Demanding
+
+
+def registered(name):
+    found = models.MODELS.find(name)
+    return lambda folder: models.create(name, **found.example_settings(folder))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", models.names())
+def test_every_model_keeps_the_contract(name, check, tmp_path):
+    CHECKS[check](Case(registered(name), tmp_path))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("model", [Centroid, Demanding])
+def test_stand_ins_keep_the_contract(model, check, tmp_path):
+    CHECKS[check](Case(lambda folder: model(), tmp_path))
+
+
+class NoSeed(Centroid):
+    def __init__(self, power=1.0):
+        super().__init__(power)
+
+
+class ChangesSettings(Centroid):
+    def __init__(self, power=1.0, *, seed=0, threads=None):
+        super().__init__(2 * power, seed=seed, threads=threads)
+
+    @classmethod
+    def example_settings(cls, folder):
+        return {"power": 1.0}
+
+
+class RanksUnfitted(Centroid):
+    def check_fitted(self):
+        pass
+
+    def rank(self, X, k=10):
+        return Ranking.empty(X.shape[0], k)
+
+
+class ReturnsNothing(Centroid):
+    def fit(self, X, Y, *, context=None):
+        super().fit(X, Y, context=context)
+
+
+class ChangesItsSettings(Centroid):
+    def _fit(self, X, Y, context):
+        super()._fit(X, Y, context)
+        self.power = 3.0
+
+
+class ChangesX(Centroid):
+    def _fit(self, X, Y, context):
+        X.data[:] = 1
+        super()._fit(X, Y, context)
+
+
+class ChangesY(Centroid):
+    def fit(self, X, Y, *, context=None):
+        super().fit(X, Y, context=context)
+        Y.data[:] = 0
+        return self
+
+
+class LearnsNothing(Centroid):
+    def _rank(self, X, k):
+        return Ranking.from_dense(np.tile(np.linspace(0, 1, self.n_labels_), (X.shape[0], 1)), k)
+
+
+class ScoresAboveOne(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels, ranking.scores * 3)
+
+
+class NotSorted(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels[:, ::-1], ranking.scores[:, ::-1])
+
+
+class NotFinite(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels, np.full_like(ranking.scores, np.nan))
+
+
+class RanksTwice(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(np.repeat(ranking.labels[:, :1], k, axis=1), ranking.scores)
+
+
+class PaddedWrong(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        labels = ranking.labels.copy()
+        labels[:, 0] = -1
+        return Ranking(labels, ranking.scores)
+
+
+class UnknownLabels(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels + 1, ranking.scores)
+
+
+class TooNarrow(Centroid):
+    def _rank(self, X, k):
+        return super()._rank(X, k).top(max(1, k - 1))
+
+
+class WidensToK(Centroid):
+    def rank(self, X, k=10):
+        return super().rank(X, k).pad(k)
+
+
+class TakesKZero(Centroid):
+    def rank(self, X, k=10):
+        return super().rank(X, max(k, 1))
+
+
+class BestDependsOnK(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking((ranking.labels + (k == 1)) % self.n_labels_, ranking.scores)
+
+
+class ScoresDependOnK(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels, ranking.scores / k)
+
+
+class LooksAtTheOthers(Centroid):
+    def _rank(self, X, k):
+        ranking = super()._rank(X, k)
+        return Ranking(ranking.labels, ranking.scores * (1 - 1 / (1 + X.shape[0])))
+
+
+class NotSeeded(Centroid):
+    calls = 0
+
+    def _fit(self, X, Y, context):
+        super()._fit(X, Y, context)
+        type(self).calls += 1
+        self.weights_ = self.weights_ * np.float32(1 - 0.01 * self.calls)
+
+
+class ForgetsState(Centroid):
+    def state(self):
+        return {name: value for name, value in super().state().items() if name != "weights_"}
+
+    def set_state(self, state):
+        super().set_state(state)
+        self.weights_ = Centroid().fit(np.eye(1), np.eye(1)).weights_
+
+
+class SavesLess(Centroid):
+    def state(self):
+        state = super().state()
+        if "weights_" in state:
+            state["weights_"] = state["weights_"].astype(np.float16).astype(np.float32)
+        return state
+
+
+class ForgetsSettings(Centroid):
+    @classmethod
+    def read(cls, folder):
+        part = super().read(folder)
+        part.seed = 99
+        return part
+
+
+class Pickles(Centroid):
+    def write(self, folder):
+        super().write(folder)
+        (folder / "weights.pkl").write_bytes(b"")
+
+
+class FailsOnEmptyText(Centroid):
+    def _rank(self, X, k):
+        if (np.diff(X.indptr) == 0).any():
+            raise ValueError("empty row")
+        return super()._rank(X, k)
+
+
+class FailsOnNoText(Centroid):
+    def _rank(self, X, k):
+        return super()._rank(X[: max(X.shape[0], 1)] if X.shape[0] else X[[0]], k)
+
+
+class FailsOnBareLabel(Centroid):
+    def _fit(self, X, Y, context):
+        if (np.bincount(Y.indices, minlength=Y.shape[1]) == 0).any():
+            raise ValueError("a label without documents")
+        super()._fit(X, Y, context)
+
+
+class FailsOnOneLabel(Centroid):
+    def _fit(self, X, Y, context):
+        if Y.shape[1] == 1:
+            raise ValueError("one label")
+        super()._fit(X, Y, context)
+
+
+class FailsOnOneDocument(Centroid):
+    def _fit(self, X, Y, context):
+        if Y.shape[0] == 1:
+            raise ValueError("one document")
+        super()._fit(X, Y, context)
+
+
+class ExplainsOtherWords(Centroid):
+    def explain(self, X, i, label):
+        return Explanation(np.arange(X.shape[1]), np.ones(X.shape[1]))
+
+
+class ExplainsNothing(Centroid):
+    def explain(self, X, i, label):
+        return Explanation(np.empty(0, int), np.empty(0))
+
+
+class ExplainsUnevenly(Centroid):
+    def explain(self, X, i, label):
+        explanation = super().explain(X, i, label)
+        return Explanation(explanation.ids, explanation.weights[:-1])
+
+
+class ExplainsWithNan(Centroid):
+    def explain(self, X, i, label):
+        explanation = super().explain(X, i, label)
+        return Explanation(explanation.ids, explanation.weights * np.nan)
+
+
+class ExplainsBeyondTheText(Demanding):
+    def explain(self, X, i, label):
+        assert isinstance(X["words"], TokenSequences)
+        return Explanation(np.arange(1000), np.ones(1000), "words")
+
+
+BROKEN = {
+    "settings_are_kept": [NoSeed, ChangesSettings],
+    "clone_is_unfitted": [RanksUnfitted],
+    "fit_returns_self_and_keeps_its_input": [
+        ReturnsNothing,
+        ChangesItsSettings,
+        ChangesX,
+        ChangesY,
+    ],
+    "learns_a_known_answer": [LearnsNothing],
+    "ranking_is_sound": [
+        ScoresAboveOne,
+        NotSorted,
+        NotFinite,
+        RanksTwice,
+        PaddedWrong,
+        UnknownLabels,
+        TooNarrow,
+    ],
+    "k_may_exceed_the_labels": [WidensToK, TakesKZero],
+    "smaller_k_is_the_head_of_larger": [BestDependsOnK, ScoresDependOnK],
+    "rows_do_not_influence_each_other": [LooksAtTheOthers],
+    "same_seed_same_model": [NotSeeded],
+    "save_and_load_are_equal": [ForgetsState, SavesLess, ForgetsSettings, Pickles],
+    "odd_documents_are_ranked": [FailsOnEmptyText, FailsOnNoText],
+    "odd_labels_are_learned": [FailsOnBareLabel, FailsOnOneLabel],
+    "one_document_is_enough": [FailsOnOneDocument],
+    "explanations_point_at_the_text": [
+        ExplainsOtherWords,
+        ExplainsNothing,
+        ExplainsUnevenly,
+        ExplainsWithNan,
+        ExplainsBeyondTheText,
+    ],
+}
+
+
+def test_every_check_has_a_model_that_breaks_it():
+    assert BROKEN.keys() == CHECKS.keys()
+
+
+@pytest.mark.parametrize(
+    ("check", "model"), [(check, model) for check, found in BROKEN.items() for model in found]
+)
+def test_a_broken_model_fails_its_check(check, model, tmp_path):
+    with pytest.raises((AssertionError, ValueError, AttributeError, IndexError)):
+        CHECKS[check](Case(lambda folder: model(), tmp_path))
+
+
+def test_a_model_may_refuse_to_explain(tmp_path):
+    class Mute(Centroid):
+        def explain(self, X, i, label):
+            raise InputError("cannot")
+
+    CHECKS["explanations_point_at_the_text"](Case(lambda folder: Mute(), tmp_path))

@@ -1,0 +1,46 @@
+"""The package as a whole: what it exports, and what importing it costs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import labelgrove
+
+HEAVY = ["torch", "transformers", "sklearn", "numba", "scipy", "numpy", "pyarrow", "pandas"]
+
+
+def loaded_after(code):
+    script = f"{code}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    return set(json.loads(out.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("name", labelgrove.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(labelgrove, name) is not None
+    assert name in dir(labelgrove)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = labelgrove.Nothing
+
+
+def test_import_loads_nothing_heavy():
+    assert loaded_after("import labelgrove").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments):
+    code = (
+        "from labelgrove.cli.app import run\nimport contextlib, io\n"
+        f"with contextlib.redirect_stdout(io.StringIO()):\n    assert run({arguments!r}) == 0"
+    )
+    assert loaded_after(code).isdisjoint(HEAVY)
+
+
+def test_the_tagger_needs_no_torch_and_compiles_nothing_to_load():
+    loaded = loaded_after("from labelgrove import Tagger, read_corpus")
+    assert loaded.isdisjoint(["torch", "transformers", "ray", "fastapi", "numba"])
