@@ -43,4 +43,4 @@ def test_help_loads_nothing_heavy(arguments):
 
 def test_the_tagger_needs_no_torch_and_compiles_nothing_to_load():
     loaded = loaded_after("from labelgrove import Tagger, read_corpus")
-    assert loaded.isdisjoint(["torch", "transformers", "ray", "fastapi", "numba"])
+    assert loaded.isdisjoint(["torch", "transformers", "ray", "fastapi", "numba", "sklearn"])

@@ -1,8 +1,8 @@
 """The two things that learn: `Featurizer` (texts to features) and `Classifier` (to rankings).
 
-Both are scikit-learn estimators: constructor arguments are the configuration and are stored as
-they are given, learned state ends in ``_``, ``fit`` returns ``self``. Both save themselves: by
-default every attribute that ends in ``_`` is written by `labelgrove.core.storage`.
+Both work as scikit-learn estimators: constructor arguments are the configuration and are stored
+as they are given, learned state ends in ``_``, ``fit`` returns ``self``. Both save themselves:
+by default every attribute that ends in ``_`` is written by `labelgrove.core.storage`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator
 
 from labelgrove.core import storage
+from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.types import Explanation, FitContext, Span, ViewSpec
 
 
-class Part(BaseEstimator, ABC):
+class Part(Configured, ABC):
     """Something with settings and learned state that can be saved and loaded.
 
     Attributes

@@ -92,7 +92,7 @@ class Registry(Generic[P]):
     def create(self, name: str, **settings: Any) -> P:
         """Return a new part of that name with these settings."""
         found = self.find(name)
-        known = found._get_param_names()
+        known = found.setting_names()
         for setting in settings:
             if setting not in known:
                 raise UnknownNameError(f"setting of {name!r}", setting, known)

@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 from labelgrove._version import __version__
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.threads import workers
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -234,7 +235,7 @@ def _versions() -> dict[str, str]:
 
 
 def _checksums(files: list[Path]) -> list[str]:
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # hashing leaves the GIL
+    with ThreadPoolExecutor(workers(None)) as pool:  # hashing leaves the GIL
         return list(pool.map(_checksum, files))
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
@@ -148,7 +147,7 @@ def settings_are_kept(case: Case) -> None:
 @_check
 def clone_is_unfitted(case: Case) -> None:
     """A clone has the same settings and nothing learned; ranking with it is refused."""
-    copy = clone(case.fitted)
+    copy = case.fitted.fresh()
     assert copy.get_params().keys() == case.fitted.get_params().keys()
     for name, value in case.fitted.get_params(deep=False).items():
         assert _same(copy.get_params()[name], value), f"the clone has another {name}"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier, Featurizer
@@ -116,7 +115,7 @@ def learn(
         return fitted
     # what was calibrated is a trial; the model that is kept learns from everything
     run.progress.say(f"learning from all {len(mask):,} documents")
-    whole = clone(model).fit(X, Y, context=_step(context, "final"))
+    whole = model.fresh().fit(X, Y, context=_step(context, "final"))
     return replace(fitted, model=whole)
 
 
@@ -147,8 +146,7 @@ def _new_featurizer(
     given: str | Featurizer | None, spec: ViewSpec, corpus: Corpus, threads: int | None
 ) -> Featurizer:
     if isinstance(given, Featurizer):
-        fresh: Featurizer = clone(given)
-        return fresh
+        return given.fresh()
     if given is None and corpus.featurizer is not None:
         if spec.featurizer != "tf-idf":
             raise InputError(

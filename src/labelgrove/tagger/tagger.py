@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, clone
 
+from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Views
@@ -44,7 +44,7 @@ class Scores(dict[str, float]):
         self.notes = notes
 
 
-class Tagger(BaseEstimator):
+class Tagger(Configured):
     """Learns from texts with labels, then tags new texts.
 
     Parameters
@@ -142,8 +142,7 @@ class Tagger(BaseEstimator):
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
             return MODELS.create(self.model, seed=self.seed, threads=self.threads)
-        fresh: Classifier = clone(self.model)
-        return fresh
+        return self.model.fresh()
 
     @property
     def labels_(self) -> LabelSpace:
@@ -334,7 +333,7 @@ class Tagger(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; those of the model, ``model__...``, also when it is a name."""
-        found: dict[str, Any] = super().get_params(deep)
+        found = super().get_params(deep)
         if deep and isinstance(self.model, str):
             nested = self._new_model().get_params()
             found.update({f"model__{name}": value for name, value in nested.items()})
@@ -344,8 +343,7 @@ class Tagger(BaseEstimator):
         """Set settings, also those of the model as ``model__...``."""
         if any(name.startswith("model__") for name in params) and isinstance(self.model, str):
             self.model = self._new_model()
-        super().set_params(**params)
-        return self
+        return super().set_params(**params)
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -366,8 +364,8 @@ class Tagger(BaseEstimator):
             Compare checksums, which reads every file once; sizes are always compared.
         """
         learned, settings, scores = saving.load(folder, verify=verify)
-        features = {view: clone(part) for view, part in learned.featurizers.items()}
-        tagger = cls(clone(learned.model), features=features, **settings)
+        features = {view: part.fresh() for view, part in learned.featurizers.items()}
+        tagger = cls(learned.model.fresh(), features=features, **settings)
         tagger.learned_, tagger.scores_ = learned, scores
         return tagger
 
