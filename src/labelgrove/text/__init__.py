@@ -1,1 +1,63 @@
-"""To be filled."""
+"""Texts to features: tf-idf, word numbers, given features; and word vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core.estimator import Featurizer
+from labelgrove.core.registry import Entry, Registry
+from labelgrove.text.analysis import tokenize
+from labelgrove.text.batches import count_words
+from labelgrove.text.given import Given
+from labelgrove.text.tfidf import Tfidf
+from labelgrove.text.vectors import WordVectors, read_vectors, vectors_for
+from labelgrove.text.words import PAD, UNK, Words
+
+FEATURIZERS: Registry[Featurizer] = Registry(
+    "featurizer",
+    {
+        "tf-idf": Entry(
+            "labelgrove.text.tfidf:Tfidf", "sparse rows of weighted words, n-grams or stems"
+        ),
+        "words": Entry("labelgrove.text.words:Words", "word numbers in reading order"),
+        "given": Entry(
+            "labelgrove.text.given:Given", "features that are in the file already, '12:0.5 77:1'"
+        ),
+    },
+    "labelgrove.featurizers",
+)
+
+
+def create(name: str, **settings: Any) -> Featurizer:
+    """Return a new featurizer of that name with these settings."""
+    return FEATURIZERS.create(name, **settings)
+
+
+def names() -> list[str]:
+    """Return the names of all featurizers."""
+    return FEATURIZERS.names()
+
+
+def read(folder: Path) -> Featurizer:
+    """Read the featurizer that a part of a saved folder holds."""
+    return FEATURIZERS.read(folder)
+
+
+__all__ = [
+    "FEATURIZERS",
+    "PAD",
+    "UNK",
+    "Featurizer",
+    "Given",
+    "Tfidf",
+    "WordVectors",
+    "Words",
+    "count_words",
+    "create",
+    "names",
+    "read",
+    "read_vectors",
+    "tokenize",
+    "vectors_for",
+]

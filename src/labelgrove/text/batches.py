@@ -1,0 +1,157 @@
+"""Texts in batches, and work on batches in threads, in order and with bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.text.analysis import check_text, parse
+
+BATCH_CHARACTERS = 1 << 19
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Part(NamedTuple):
+    """Some consecutive rows.
+
+    Parameters
+    ----------
+    columns, values
+        Row i is ``indptr[i]:indptr[i + 1]``; shapes (nnz,), int32 and float32.
+    indptr
+        Shape (n + 1,), int64.
+    """
+
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+
+
+def batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Cut a stream of texts into lists of about half a million characters."""
+    if isinstance(texts, str | bytes):
+        raise InputError("texts must be a list or stream of strings, got one string: wrap it in []")
+    stream = iter(texts)
+    batch: list[str] = []
+    characters = seen = 0
+    while some := list(islice(stream, 32)):  # one by one would take as long as counting words
+        if set(map(type, some)) != {str}:
+            for number, text in enumerate(some, start=seen + 1):
+                check_text(text, f"text {number}")
+        seen += len(some)
+        batch += some
+        characters += sum(map(len, some))
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def in_order(
+    work: Callable[[In], Out], items: Iterable[In], threads: int | None = None
+) -> Iterator[Out]:
+    """Yield ``work(item)`` of each item, in order; a few items are worked on at a time.
+
+    Parameters
+    ----------
+    work
+        Called in threads; gains where it leaves the GIL.
+    items
+        Read only as fast as they are worked off.
+    threads
+        None for all cores.
+    """
+    threads = n_threads(threads)
+    stream = iter(items)
+    first = list(islice(stream, 2))
+    if threads == 1 or len(first) < 2:  # no threads to start for a single text
+        yield from map(work, chain(first, stream))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Out]] = deque()
+        try:
+            for item in chain(first, stream):
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads + 2:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def n_threads(threads: int | None) -> int:
+    """Return the number of threads that a setting means."""
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError(f"threads must be 1 or more, or None for all cores, got {threads!r}")
+    return threads
+
+
+def stack(parts: list[Part], width: int, tidy: bool = True) -> csr_array:
+    """Join parts to one csr array (n, width); ``parts`` is emptied on the way.
+
+    Parameters
+    ----------
+    parts
+        Consecutive rows; each part is let go once it is copied.
+    width
+        Number of columns.
+    tidy
+        Columns are sorted and distinct in each row; otherwise they are brought into order here,
+        and values of the same column are added up.
+    """
+    nnz = sum(len(part.values) for part in parts)
+    index: Any = np.int32 if nnz <= np.iinfo(np.int32).max else np.int64
+    if len(parts) == 1:
+        columns, values, ends = parts.pop()
+        indptr = ends.astype(index)
+    else:
+        columns, values = np.empty(nnz, index), np.empty(nnz, np.float32)
+        indptr = np.zeros(1 + sum(len(part.indptr) - 1 for part in parts), index)
+        at = row = 0
+        parts.reverse()
+        while parts:
+            part = parts.pop()
+            end, row_end = at + len(part.values), row + len(part.indptr) - 1
+            columns[at:end] = part.columns
+            values[at:end] = part.values
+            indptr[row + 1 : row_end + 1] = part.indptr[1:] + at
+            at, row = end, row_end
+    array = csr_array((values, columns, indptr), shape=(len(indptr) - 1, width), copy=False)
+    if tidy:
+        array.has_canonical_format = True  # nobody needs to look again
+    else:
+        array.sum_duplicates()
+    return array
+
+
+def count_words(texts: Iterable[str], threads: int | None = None) -> NDArray[np.int64]:
+    """Return the number of words of each text, as `tokenize` finds them; shape (n,).
+
+    Examples
+    --------
+    >>> count_words(["Solar panels", "東京", ""])
+    array([2, 2, 0])
+    """
+    analyzer = parse("word")
+    counts = in_order(
+        lambda batch: np.diff(analyzer.tokens(batch).offsets), batches(texts), threads
+    )
+    return np.concatenate([np.empty(0, np.int64), *counts])

@@ -1,0 +1,136 @@
+"""Features that somebody else has made, as the extreme-classification repository gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Featurizer
+from labelgrove.core.types import Span
+from labelgrove.text.analysis import check_text, encode
+from labelgrove.text.batches import Part, batches, in_order, stack
+
+MAX_WIDTH = int(np.iinfo(np.int32).max)
+_MAX_VALUE = float(np.finfo(np.float32).max)
+_PAIR = re.compile(r"(\d+):([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+
+
+class Given(Featurizer):
+    """Texts such as ``"12:0.5 77:1"``, pairs of column and value, to rows with those values.
+
+    An index that occurs twice in a text counts with the sum of its values.
+
+    Parameters
+    ----------
+    n_features
+        Number of columns; None for the greatest index in training, and one more. In training, a
+        greater index is an error. Afterwards it is a feature that no model has learned
+        anything about, and is dropped.
+    threads
+        None for all cores.
+
+    Attributes
+    ----------
+    n_features_
+        Number of columns.
+
+    Examples
+    --------
+    >>> given = Given().fit(["0:0.5 2:1", "1:2"])
+    >>> given.transform(["2:3 1:1 9:1"]).toarray()
+    array([[0., 1., 3.]], dtype=float32)
+    >>> given.spans("2:3 1:1")
+    [Span(feature=2, start=0, end=3), Span(feature=1, start=4, end=7)]
+    """
+
+    name: ClassVar[str] = "given"
+
+    n_features_: int
+
+    def __init__(self, n_features: int | None = None, threads: int | None = None) -> None:
+        self.n_features = n_features
+        self.threads = threads
+
+    def fit(self, texts: Iterable[str], labels: object = None) -> Self:
+        """Learn the number of columns; ``texts`` is read once."""
+        n_texts, width = 0, 0
+        for part in self._parse(texts, self._limit()):
+            n_texts += len(part.indptr) - 1
+            width = max(width, int(part.columns.max(initial=-1)) + 1)
+        self._learn(n_texts, width)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], labels: object = None) -> csr_array:
+        """Learn the number of columns and return the rows; ``texts`` is read once."""
+        parts = list(self._parse(texts, self._limit()))
+        width = max((int(part.columns.max(initial=-1)) + 1 for part in parts), default=0)
+        self._learn(sum(len(part.indptr) - 1 for part in parts), width)
+        return stack(parts, self.n_features_, tidy=False)
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """Return the rows of texts, shape (n, n_features_), float32."""
+        self.check_fitted()
+        parts = list(self._parse(texts, self.n_features_, drop=True))
+        return stack(parts, self.n_features_, tidy=False)
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the place of each pair whose column is known."""
+        self.check_fitted()
+        for _ in self._parse([check_text(text)], self.n_features_, drop=True):
+            pass  # refuses what transform refuses
+        pairs = ((int(match[1]), match.span()) for match in _PAIR.finditer(text))
+        return [Span(index, *place) for index, place in pairs if index < self.n_features_]
+
+    def _limit(self) -> int:
+        if self.n_features is None:
+            return MAX_WIDTH
+        if not 1 <= self.n_features <= MAX_WIDTH:
+            raise InputError(f"n_features must be from 1 to {MAX_WIDTH:,}, got {self.n_features}")
+        return self.n_features
+
+    def _learn(self, n_texts: int, width: int) -> None:
+        if not n_texts:
+            raise InputError("there are no texts to learn from")
+        if not width:
+            raise InputError(f"the {n_texts:,} texts hold no pairs such as '12:0.5'")
+        self.n_features_ = self.n_features or width
+
+    def _parse(self, texts: Iterable[str], limit: int, drop: bool = False) -> Iterator[Part]:
+        def work(item: tuple[int, list[str]]) -> Part:
+            from labelgrove.text import kernels
+
+            first, batch = item
+            bad, *part = kernels.read_pairs(*encode(batch), limit, drop)
+            if bad >= 0:
+                raise _explained(batch[bad], first + bad + 1, limit)
+            return Part(*part)
+
+        return in_order(work, _numbered(batches(texts)), self.threads)
+
+
+def _numbered(stream: Iterable[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    first = 0
+    for batch in stream:
+        yield first, batch
+        first += len(batch)
+
+
+def _explained(text: str, number: int, limit: int) -> InputError:
+    for pair in re.split("[\x00-\x20]+", text):
+        match = _PAIR.fullmatch(pair)
+        if pair and not (match and abs(float(match[2])) <= _MAX_VALUE):
+            shown = pair if len(pair) <= 40 else pair[:40] + "..."
+            return InputError(
+                f"text {number}: {shown!r} is not a pair of column and value such as '12:0.5'"
+            )
+        if match and int(match[1]) >= limit:
+            return InputError(
+                f"text {number}: index {match[1]} is beyond n_features={limit} (indexes count "
+                "from 0); give a greater n_features, or None to take it from the data"
+            )
+    raise AssertionError(f"text {number} was refused without a reason")

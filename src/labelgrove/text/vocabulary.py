@@ -1,0 +1,249 @@
+"""Terms and their numbers: one that grows while texts are read, and one that is looked up.
+
+A term is known by 64 bits of its string; among ten million terms the chance that any two share
+them is about three in a million. The strings are kept beside, packed as UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelgrove.core.errors import InputError
+from labelgrove.text.analysis import Ints, Tokens
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+class GrowingVocabulary:
+    """Numbers terms by first appearance and counts them.
+
+    Attributes
+    ----------
+    n_documents
+        Texts seen.
+    size
+        Distinct terms seen.
+    """
+
+    def __init__(self) -> None:
+        self.n_documents = 0
+        self.size = 0
+        self._keys = np.empty(1 << 12, np.uint64)
+        self._documents = np.empty(1 << 12, np.int64)
+        self._totals = np.empty(1 << 12, np.int64)
+        self._slots = empty_slots(1 << 12)
+        self._texts: list[NDArray[np.uint8]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+
+    @property
+    def documents(self) -> NDArray[np.int64]:
+        """Number of texts that hold each term, shape (size,)."""
+        return self._documents[: self.size]
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """Number of times each term occurs, shape (size,)."""
+        return self._totals[: self.size]
+
+    def add(self, batch: CountedBatch) -> NDArray[np.int32]:
+        """Take in a batch and return the vocabulary's numbers of its terms, shape (m,)."""
+        from labelgrove.text import kernels
+
+        old, room = self.size, self.size + len(batch.hashes)
+        self._keys = with_room(self._keys, old, room)
+        self._documents = with_room(self._documents, old, room)
+        self._totals = with_room(self._totals, old, room)
+        if 2 * room > len(self._slots):
+            self._slots = empty_slots(2 * room)
+            kernels.add_slots(self._slots, self._keys, 0, old)
+        ids: NDArray[np.int32]
+        ids, self.size = kernels.merge(
+            batch.hashes,
+            batch.documents,
+            batch.totals,
+            self._slots,
+            self._keys,
+            self._documents,
+            self._totals,
+            old,
+        )
+        new = ids >= old
+        text, ends = kernels.write_terms(
+            batch.tokens.codes,
+            batch.tokens.begins,
+            batch.tokens.stops,
+            batch.tokens.kinds,
+            batch.firsts[new],
+            batch.lasts[new],
+        )
+        self._texts.append(text)
+        self._lengths.append(np.diff(ends, prepend=0))
+        self.n_documents += len(batch.rows.indptr) - 1
+        return ids
+
+    def strings(self, ids: Ints) -> PackedStrings:
+        """Return the strings of some terms, in that order."""
+        text = np.concatenate([np.empty(0, np.uint8), *self._texts])
+        ends = np.cumsum(np.concatenate([np.empty(0, np.int64), *self._lengths]))
+        self._texts, self._lengths = [text], [np.diff(ends, prepend=0)]
+        return PackedStrings(text, ends).take(ids)
+
+    def keys(self, ids: Ints) -> NDArray[np.uint64]:
+        """Return the hashes of some terms, in that order; shape (len(ids),)."""
+        return self._keys[: self.size][ids]
+
+
+class Counts(NamedTuple):
+    """How often each of a batch's terms occurs in each of its n texts.
+
+    Parameters
+    ----------
+    columns, counts
+        Row d is ``indptr[d]:indptr[d + 1]``, terms in order of appearance; shapes (nnz,), int32.
+    indptr
+        Shape (n + 1,), int64.
+    """
+
+    columns: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+
+    def compact(self) -> Counts:
+        """Return a copy that does not hold the memory of the larger arrays it was made in."""
+        return Counts(self.columns.copy(), self.counts.copy(), self.indptr)
+
+
+class CountedBatch(NamedTuple):
+    """The terms of a batch of texts, counted.
+
+    Parameters
+    ----------
+    tokens
+        What the terms are made of.
+    hashes
+        Of the m distinct terms, shape (m,), uint64.
+    firsts, lasts
+        A first and last token of each distinct term, shapes (m,).
+    rows
+        Counts per text.
+    documents, totals
+        Texts that hold each distinct term and its occurrences, shapes (m,).
+    """
+
+    tokens: Tokens
+    hashes: NDArray[np.uint64]
+    firsts: Ints
+    lasts: Ints
+    rows: Counts
+    documents: NDArray[np.int64]
+    totals: NDArray[np.int64]
+
+
+def count_terms(tokens: Tokens, low: int, high: int) -> CountedBatch:
+    """Count the n-grams, from low to high tokens, of a batch of texts.
+
+    Words are joined with their neighbours in the same text. In a run of characters of a script
+    without spaces, sizes go up to 2 at least; a run and a word beside it are not joined.
+    """
+    from labelgrove.text import kernels
+
+    found = kernels.count_terms(*tokens[3:], low, high)
+    hashes, firsts, lasts, columns, counts, indptr, documents, totals = found
+    rows = Counts(columns, counts, indptr)
+    return CountedBatch(tokens, hashes, firsts, lasts, rows, documents, totals)
+
+
+def count_tokens(tokens: Tokens) -> tuple[CountedBatch, NDArray[np.int32]]:
+    """Count the tokens of a batch, and return the batch's own number of each, shape (m,)."""
+    from labelgrove.text import kernels
+
+    ids, places = kernels.intern(tokens.hashes)
+    *rows, documents, totals = kernels.count_rows(ids, tokens.offsets, len(places))
+    hashes = tokens.hashes[places]
+    return CountedBatch(tokens, hashes, places, places, Counts(*rows), documents, totals), ids
+
+
+@dataclass(frozen=True)
+class PackedStrings:
+    """Many strings in two arrays, which memory-map where a list of str would be built anew.
+
+    Parameters
+    ----------
+    text
+        UTF-8, one string after the other, uint8.
+    ends
+        Where each ends, shape (n,), int64.
+
+    Examples
+    --------
+    >>> packed = PackedStrings(np.frombuffer("aäß".encode(), np.uint8), np.array([1, 5]))
+    >>> packed.decode()
+    ['a', 'äß']
+    >>> packed.decode([1])
+    ['äß']
+    """
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    def take(self, ids: Ints) -> PackedStrings:
+        """Return the strings ``ids``, in that order."""
+        from labelgrove.text import kernels
+
+        return PackedStrings(*kernels.gather_strings(self.text, self.ends, ids))
+
+    def decode(self, ids: Iterable[int] | None = None) -> list[str]:
+        """Return all strings, or those of ``ids``."""
+        if ids is None:
+            text = self.text.tobytes()
+            ends = self.ends.tolist()
+            return [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        return [
+            self.text[self.ends[i - 1] if i else 0 : self.ends[i]].tobytes().decode() for i in ids
+        ]
+
+
+def empty_slots(n: int) -> NDArray[np.int32]:
+    """Return an empty hash table for n / 2 terms or more: a power of two of -1."""
+    return np.full(1 << max(int(n) - 1, 1).bit_length(), -1, np.int32)
+
+
+def slots_for(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return the hash table that finds ``keys``, at most half full."""
+    from labelgrove.text import kernels
+
+    slots = empty_slots(2 * len(keys))
+    kernels.add_slots(slots, keys, 0, len(keys))
+    return slots
+
+
+def with_room(array: Array, used: int, needed: int) -> Array:
+    """Return ``array``, or a larger copy of its first ``used`` items."""
+    if needed <= len(array):
+        return array
+    larger = np.empty(max(needed, 2 * len(array)), array.dtype)
+    larger[:used] = array[:used]
+    return larger  # type: ignore[return-value]
+
+
+def read_only(array: Array) -> Array:
+    """Return a plain read-only view: kernels are compiled once for fitted and for loaded."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view  # type: ignore[return-value]
+
+
+def as_documents(name: str, value: float, n: int) -> float:
+    """Return the number of texts that a setting means, a whole number or a share of n."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    if isinstance(value, float | np.floating) and 0.0 <= value <= 1.0:
+        return float(value) * n
+    raise InputError(
+        f"{name} must be a whole number of texts or a share from 0.0 to 1.0, got {value!r}"
+    )
