@@ -64,15 +64,15 @@ def test_refused(tmp_path, text, message):
 
 
 def test_files_that_are_missing_folders_or_damaged(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="there is no file"):
         read_vectors(tmp_path / "none.txt")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="is not a file"):
         read_vectors(tmp_path)
     packed = lzma.compress(GLOVE.encode() * 100)
     (tmp_path / "cut.xz").write_bytes(packed[:-20])
     (tmp_path / "bad.gz").write_bytes(b"not gzip")
     for name in ("cut.xz", "bad.gz"):
-        with pytest.raises(InputError, match="is damaged or cut short"):
+        with pytest.raises(InputError, match=r"cut short|cannot be decompressed"):
             read_vectors(tmp_path / name)
 
 

@@ -15,9 +15,9 @@ def workers(threads: int | None) -> int:
     >>> workers(3)
     3
     """
-    if threads is not None and threads < 1:
-        raise InputError(f"threads must be at least 1, got {threads}")
     if threads is not None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise InputError(f"threads must be 1 or more, or None for all cores, got {threads!r}")
         return threads
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -8,7 +8,6 @@ from typing import Any
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.registry import Entry, Registry
 from labelgrove.text.analysis import tokenize
-from labelgrove.text.batches import count_words
 from labelgrove.text.given import Given
 from labelgrove.text.tfidf import Tfidf
 from labelgrove.text.vectors import WordVectors, read_vectors, vectors_for
@@ -53,7 +52,6 @@ __all__ = [
     "Tfidf",
     "WordVectors",
     "Words",
-    "count_words",
     "create",
     "names",
     "read",

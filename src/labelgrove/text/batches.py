@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
-from labelgrove.text.analysis import check_text, parse
+from labelgrove.core.threads import workers
+from labelgrove.text.analysis import check_text
 
 BATCH_CHARACTERS = 1 << 19
 
@@ -73,7 +73,7 @@ def in_order(
     threads
         None for all cores.
     """
-    threads = n_threads(threads)
+    threads = workers(threads)
     stream = iter(items)
     first = list(islice(stream, 2))
     if threads == 1 or len(first) < 2:  # no threads to start for a single text
@@ -91,17 +91,6 @@ def in_order(
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def n_threads(threads: int | None) -> int:
-    """Return the number of threads that a setting means."""
-    if threads is None:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InputError(f"threads must be 1 or more, or None for all cores, got {threads!r}")
-    return threads
 
 
 def stack(parts: list[Part], width: int, tidy: bool = True) -> csr_array:
@@ -140,18 +129,3 @@ def stack(parts: list[Part], width: int, tidy: bool = True) -> csr_array:
     else:
         array.sum_duplicates()
     return array
-
-
-def count_words(texts: Iterable[str], threads: int | None = None) -> NDArray[np.int64]:
-    """Return the number of words of each text, as `tokenize` finds them; shape (n,).
-
-    Examples
-    --------
-    >>> count_words(["Solar panels", "東京", ""])
-    array([2, 2, 0])
-    """
-    analyzer = parse("word")
-    counts = in_order(
-        lambda batch: np.diff(analyzer.tokens(batch).offsets), batches(texts), threads
-    )
-    return np.concatenate([np.empty(0, np.int64), *counts])

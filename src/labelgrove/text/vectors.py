@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import lzma
 import os
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.extras import need
+from labelgrove.core.files import check_file, lines
 from labelgrove.core.random import generator
 from labelgrove.text.words import PAD, SPECIAL, Words
 
@@ -110,29 +105,31 @@ def vectors_for(words: Words, path: str | os.PathLike[str], *, seed: int = 0) ->
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, list[bytes]]]:
-    width = promised = lines = 0
-    with _opened(path) as file:
-        for line, raw in enumerate(file, start=1):
-            fields = raw.rstrip(b" \r\n").split(b" ")
-            if line == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
-                promised, width = int(fields[0]), int(fields[1])
-                continue
-            if fields == [b""]:
-                continue
-            lines += 1
-            width = width or len(fields) - 1
-            surplus = len(fields) - 1 - width
-            # a word with spaces has surplus fields that are not numbers
-            if surplus < 0 or width == 0 or (surplus and all(map(_is_number, fields[1:-width]))):
-                raise BadRowError(
-                    f"this line has {len(fields) - 1} numbers instead of {width or 'one or more'}",
-                    str(path),
-                    line,
-                )
-            word = b" ".join(fields[: surplus + 1]).decode("utf-8", "replace")
-            yield line, word, fields[surplus + 1 :]
-    if lines < promised:
-        raise InputError(f"{path} ends after {lines:,} of {promised:,} vectors: it was cut short")
+    width = promised = n_vectors = 0
+    check_file(path)
+    for line, raw in enumerate(lines(path), start=1):
+        fields = raw.rstrip(b" \r\n").split(b" ")
+        if line == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+            promised, width = int(fields[0]), int(fields[1])
+            continue
+        if fields == [b""]:
+            continue
+        n_vectors += 1
+        width = width or len(fields) - 1
+        surplus = len(fields) - 1 - width
+        # a word with spaces has surplus fields that are not numbers
+        if surplus < 0 or width == 0 or (surplus and all(map(_is_number, fields[1:-width]))):
+            raise BadRowError(
+                f"this line has {len(fields) - 1} numbers instead of {width or 'one or more'}",
+                str(path),
+                line,
+            )
+        word = b" ".join(fields[: surplus + 1]).decode("utf-8", "replace")
+        yield line, word, fields[surplus + 1 :]
+    if n_vectors < promised:
+        raise InputError(
+            f"{path} ends after {n_vectors:,} of {promised:,} vectors: it was cut short"
+        )
 
 
 def _is_number(field: bytes) -> bool:
@@ -141,28 +138,3 @@ def _is_number(field: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        with _open(path) as file:
-            yield file
-    except FileNotFoundError as error:
-        raise InputError(f"no such file: {path}") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder, not a file of word vectors") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"{path} is damaged or cut short: {error}") from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(path))
-    if path.suffix == ".xz":
-        return cast(IO[bytes], lzma.open(path))
-    if path.suffix == ".zst":
-        library = need("zstandard", "zstd", f"reading {path.name}")
-        reader = library.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
-        return io.BufferedReader(reader)
-    return path.open("rb")
