@@ -28,4 +28,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) labelgrove-demo build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

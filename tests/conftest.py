@@ -1,15 +1,17 @@
+import os
 from pathlib import Path
 
 import pytest
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+# real data sets, a folder each; LABELGROVE_DATA names another place
+SHARED = Path(os.environ.get("LABELGROVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 @pytest.fixture
 def shared():
     """The folder of real data sets, where there is one beside the project."""
     if not SHARED.is_dir():
-        pytest.skip("no folder of real data sets beside the project")
+        pytest.skip("no real data sets here; LABELGROVE_DATA names their folder")
     return SHARED
 
 

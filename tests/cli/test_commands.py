@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,17 +54,27 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(data):
-    labelgrove("train", data / "train.jsonl", "--out", data / "tagger")
+    labelgrove("train", data / "train.jsonl", "--model", "most-frequent", "--out", data / "tagger")
     return data / "tagger"
 
 
 def test_train_says_what_it_does(data, tmp_path):
     done = labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t")
     assert "reading: 200 documents in" in done.stderr
+    assert "training: 1 groups of labels in" in done.stderr
     assert re.search(r"calibrating on \d+ held-out documents", done.stderr)
-    assert "most-frequent on held-out documents" in done.stdout
+    assert "bonsai on held-out documents" in done.stdout
     assert f"saved to {tmp_path / 't'}" in done.stdout
     assert not (tmp_path / "t.run").exists()
+
+
+def test_the_default_model_learns(data, tmp_path):
+    labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t", "--quiet")
+    labelgrove("evaluate", tmp_path / "t", data / "test.jsonl", "--json", tmp_path / "s.json", "-q")
+    scores = json.loads((tmp_path / "s.json").read_text())["scores"]
+    assert scores["P@1"] > 0.95
+    done = labelgrove("tag", tmp_path / "t", "--text", "topic3a topic3b topic3c", "-k", "1")
+    assert json.loads(done.stdout)["labels"][0]["label"] == "label 03"
 
 
 def test_quiet_is_quiet(data, tmp_path):
@@ -122,9 +133,14 @@ def test_tag_with_a_threshold_and_more_places_than_labels(trained, data):
     assert "threshold must be a number, auto or macro, got 'high'" in line
 
 
-def test_tag_stops_when_its_reader_does(trained, data):
-    command = f"{sys.executable} -m labelgrove tag {trained} {data / 'test.jsonl'} -q | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+def test_tag_stops_when_its_reader_does(trained, tmp_path):
+    rows = [json.dumps({"text": "apples", "labels": []})] * 20_000  # more than a pipe holds
+    (tmp_path / "many.jsonl").write_text("\n".join(rows))
+    command = (
+        f"set -o pipefail; {sys.executable} -m labelgrove tag {trained} {tmp_path}/many.jsonl -q"
+        " | head -n 1"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
 
@@ -168,6 +184,7 @@ def test_demo_shows_the_main_job(tmp_path):
     assert "1,000 abstracts it has not seen" in done.stdout
     assert "nDCG" in done.stdout
     assert done.stdout.count("probability") == 2
+    assert re.search("What spoke for Computation and Language: .*sentences", done.stdout)
     assert (tmp_path / "labelgrove-demo" / "manifest.json").exists()
     labelgrove("demo", "--quiet", cwd=tmp_path)  # a second time replaces the first
 
@@ -183,8 +200,8 @@ def test_wrong_calls(data, tmp_path):
     assert "did you mean 'most-frequent'" in fails(
         "train", data / "train.jsonl", *out, "--model", "most-freqent"
     )
-    assert "setting of 'most-frequent' 'beam'" in fails(
-        "train", data / "train.jsonl", *out, "--set", "beam=3"
+    assert "setting of 'bonsai' 'bream'" in fails(
+        "train", data / "train.jsonl", *out, "--set", "bream=3"
     )
     assert "--set takes KEY=VALUE, got 'beam'" in fails(
         "train", data / "train.jsonl", *out, "--set", "beam"
@@ -251,7 +268,10 @@ def test_odd_but_good_documents(tmp_path):
     ]
     path = tmp_path / "odd.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    labelgrove("train", path, "--out", tmp_path / "t", "--validation", "0")
+    labelgrove(
+        *("train", path, "--out", tmp_path / "t", "--validation", "0"),
+        *("--model", "most-frequent"),
+    )
     manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
     assert manifest["documents"] == 4
     assert manifest["labels"] == 2
@@ -268,11 +288,11 @@ def test_a_label_only_the_test_set_has(trained, tmp_path):
 
 def test_damaged_and_newer_models(data, tmp_path):
     labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t", "-q")
-    array = tmp_path / "t" / "model" / "shares_.npy"
+    array = tmp_path / "t" / "model" / "entry_value.npy"
     whole = array.read_bytes()
     array.write_bytes(whole[:-4])
     assert "cut short" in fails("tag", tmp_path / "t", "--text", "x", code=1)
-    array.write_bytes(whole[:-1] + b"?")
+    array.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert "was altered" in fails("tag", tmp_path / "t", "--text", "x", code=1)
     array.write_bytes(whole)
     manifest = tmp_path / "t" / "manifest.json"
@@ -285,7 +305,7 @@ def test_a_full_disk_for_the_results(trained, data):
     command = f"{sys.executable} -m labelgrove tag {trained} {data / 'test.jsonl'} -q > /dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "No space left" in done.stderr
+    assert "no space left on the disk" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -320,3 +340,112 @@ def test_internal_errors_are_one_line_with_a_way_to_see_more(data, tmp_path):
     assert "LABELGROVE_TRACEBACK=1" in line
     done = labelgrove(*call, check=1, PYTHONPATH=str(tmp_path), LABELGROVE_TRACEBACK="1")
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("text.lowercase=False", "lowercase of Tfidf must be true or false, got 'False'"),
+        ("text.sublinear=maybe", "true or false"),
+        ("text.min_length=abc", "min_length of Tfidf must be a whole number, got 'abc'"),
+        ("text.min_length=-1", "min_length must be 1 or more"),
+        ("text.max_features=abc", "max_features of Tfidf"),
+        ("seed=abc", "seed"),
+        ("seed=-1", "seed must be a whole number from 0"),
+        ("threads=0", "threads must be 1 or more"),
+        ("loss=cubic", "loss of Bonsai must be 'squared-hinge' or 'logistic', got 'cubic'"),
+    ],
+)
+def test_settings_of_the_wrong_type_are_refused(setting, message, data, tmp_path):
+    line = fails("train", data / "train.jsonl", "--out", tmp_path / "t", "--set", setting)
+    assert message in line
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(data, tmp_path):
+    done = labelgrove("train", data / "train.jsonl", "-o", data / "train.jsonl" / "x", check=1)
+    assert "cannot write" in done.stderr
+    assert "reading" not in done.stderr
+    done = labelgrove("train", data / "train.jsonl", "-o", "/proc/x", check=1)
+    assert "reading" not in done.stderr
+
+
+def test_a_link_as_output_folder_keeps_the_link(data, tmp_path):
+    labelgrove("train", data / "train.jsonl", "-o", tmp_path / "t", "-q")
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    labelgrove("train", data / "train.jsonl", "-o", tmp_path / "link", "--overwrite", "-q")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "t"]
+
+
+def test_the_current_folder_as_output(data, tmp_path):
+    (tmp_path / "new").mkdir()
+    labelgrove("train", data / "train.jsonl", "-o", ".", "-q", cwd=tmp_path / "new")
+    assert (tmp_path / "new" / "manifest.json").exists()
+
+
+def test_skipped_rows_keep_their_numbers(trained, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\nbad\n{"text": "b"}\n')
+    done = labelgrove("tag", trained, tmp_path / "rows.jsonl", "--skip-bad")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["1", "3"]
+
+
+def test_tagging_does_not_mind_labels(trained, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "a", "labels": "x"}\n')
+    labelgrove("tag", trained, tmp_path / "rows.jsonl")
+
+
+def test_ctrl_c_is_answered_in_one_line(tmp_path):
+    rows = [
+        json.dumps({"text": f"word{i} other{i % 97}", "labels": [f"l{i % 5000}"]})
+        for i in range(60_000)
+    ]
+    (tmp_path / "many.jsonl").write_text("\n".join(rows))
+    command = [sys.executable, "-m", "labelgrove", "train", "many.jsonl", "-o", "t"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if line.startswith("60,000 documents"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert rest.strip().splitlines()[-1].startswith("labelgrove: stopped")
+    assert "Traceback" not in rest
+    assert not (tmp_path / "t").exists()
+
+
+def test_output_is_utf8_whatever_the_locale(trained, tmp_path):
+    done = labelgrove("stats", tmp_path.parent / "nothing.jsonl", check=2, PYTHONIOENCODING="ascii")
+    (tmp_path / "d.jsonl").write_text('{"text": "äpfel", "labels": ["ä"]}\n')
+    done = labelgrove("stats", tmp_path / "d.jsonl", PYTHONIOENCODING="ascii")
+    assert "L̄" in done.stdout
+
+
+def test_closed_streams(trained, data):
+    command = f"{sys.executable} -m labelgrove tag {trained} {data / 'test.jsonl'} 2>&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 100
+
+
+def test_scores_go_to_a_file_that_can_be_written(trained, data, tmp_path):
+    for place in (tmp_path, tmp_path / "none" / "s.json"):
+        line = fails("evaluate", trained, data / "test.jsonl", "--json", place)
+        assert "--json needs a file in a folder that exists" in line
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        ("settings = 5", "settings cannot be 5"),
+        ("model = 5", "model cannot be 5"),
+        ('validation = "x"', "validation cannot be 'x'"),
+        ('[features]\ntext = "tf-idf"', "features.text must be a table"),
+        ("nothing = 1", "unknown key 'nothing'"),
+        ("= 1", "is not a TOML file"),
+    ],
+)
+def test_wrong_recipes(recipe, message, data, tmp_path):
+    (tmp_path / "r.toml").write_text(recipe)
+    out = ["--out", tmp_path / "t", "--recipe", tmp_path / "r.toml"]
+    assert message in fails("train", data / "train.jsonl", *out)

@@ -176,9 +176,8 @@ def test_a_kill_while_writing_leaves_the_old(saved):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
 def test_a_full_disk_is_told_and_nothing_is_left(saved):
     def fill(folder):
-        (folder / "weights.npy").symlink_to("/dev/full")  # every write there fails with ENOSPC
-        with (folder / "weights.npy").open("wb") as file:
-            np.save(file, np.zeros(100_000))
+        (folder / "weights.npy").symlink_to("/dev/full")  # every write there fails
+        storage.write_values(folder, {"weights": np.zeros(100_000)})
 
     with (
         pytest.raises(StorageError, match="no space left on the disk") as caught,
@@ -188,6 +187,17 @@ def test_a_full_disk_is_told_and_nothing_is_left(saved):
     assert caught.value.__cause__.errno == errno.ENOSPC
     assert len(storage.read_values(saved)["weights"]) == 1000
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_folder_that_appears_meanwhile_is_kept(tmp_path):
+    def race(folder):
+        with storage.writing(folder, {}) as temporary:
+            storage.write_values(temporary, {"mine": 1})
+            save(folder, {"theirs": 1})
+
+    with pytest.raises(InputError, match="exists already"):
+        race(tmp_path / "m")
+    assert storage.read_values(tmp_path / "m") == {"theirs": 1}
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path):

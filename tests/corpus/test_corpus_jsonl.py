@@ -115,7 +115,7 @@ def test_labels_optional_for_tagging(tmp_path):
     assert read(path, labelled=False) == [
         Document("a"),
         Document("b"),
-        Document("Wind", ("energy",)),
+        Document("Wind"),
     ]
 
 

@@ -1,7 +1,4 @@
 import io
-from pathlib import Path
-
-import pytest
 
 from labelgrove.core.progress import Lines
 from labelgrove.corpus import Corpus, read_corpus, statistics
@@ -73,13 +70,8 @@ def test_table_and_progress():
     assert "reading the list of texts: 5 documents" in shown.getvalue()
 
 
-REUTERS = Path(__file__).parents[3] / "shared/data/reuters"
-
-
-@pytest.mark.skipif(not REUTERS.exists(), reason="the real data is not here")
-def test_real_data():
-    found = statistics(
-        read_corpus(REUTERS / "train.jsonl.xz"), read_corpus(REUTERS / "test.jsonl.xz")
-    )
+def test_real_data(shared):
+    train, test = (read_corpus(shared / "reuters" / f"{p}.jsonl.xz") for p in ("train", "test"))
+    found = statistics(train, test)
     assert (found.n_train, found.n_test, found.n_labels) == (7775, 3019, 118)
     assert round(found.labels_per_document, 1) == 1.2

@@ -268,7 +268,7 @@ def test_an_unfitted_tagger_says_so(tmp_path):
 
 
 def test_one_text_where_several_are_expected(tagger):
-    with pytest.raises(LabelgroveError, match="put it in a list"):
+    with pytest.raises(LabelgroveError, match="put one in a list"):
         tagger.rank("one text")
 
 
@@ -282,3 +282,32 @@ def test_streaming_keeps_order_and_needs_no_list(tagger, monkeypatch):
 
 def test_the_label_space_is_that_of_the_corpus(tagger):
     assert tagger.labels_ == LabelSpace.from_labels(TRAIN[1])
+
+
+def test_tables_and_corpora_can_be_tagged(tagger):
+    import pandas as pd
+
+    wanted = tagger.tag(TEST[0], k=2)
+    assert tagger.tag(pd.DataFrame({"text": TEST[0], "labels": TEST[1]}), k=2) == wanted
+    assert tagger.tag(read_corpus(TEST), k=2) == wanted
+    assert tagger.tag(pd.Series(TEST[0]), k=2) == wanted
+    assert tagger.tag(iter(TEST[0]), k=2) == wanted
+
+
+def test_numbers_of_numpy_are_saved(tmp_path):
+    Tagger("most-frequent", seed=np.int64(3)).fit(*TRAIN).save(tmp_path / "t")
+    assert Tagger.load(tmp_path / "t").model_.seed == 3
+
+
+def test_settings_of_a_view():
+    tagger = Tagger(Centroid(), features={"text": {"min_df": 20}}, threads=1).fit(*TRAIN)
+    assert tagger.learned_.featurizers["text"].min_df == 20
+    assert tagger.learned_.featurizers["text"].threads == 1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"seed": "x"}, {"seed": -1}, {"threads": 0}, {"validation": None}]
+)
+def test_wrong_settings_are_refused(settings):
+    with pytest.raises(InputError, match=next(iter(settings))):
+        Tagger("most-frequent", **settings).fit(*TRAIN)

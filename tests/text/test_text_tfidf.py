@@ -232,7 +232,7 @@ def test_spans_lead_to_their_terms(text):
     ("settings", "texts", "message"),
     [
         ({}, [], "no texts to learn from"),
-        ({}, ["", "!"], "the 2 texts hold no words for analyzer='word' with min_length=2"),
+        ({}, ["", "!"], "no words were found in 2 texts with analyzer='word' and min_length=2"),
         ({"min_df": 3}, ["sun", "sun"], "none of the 1 terms is left with min_df=3"),
         ({"max_df": 0.5}, ["sun", "sun"], "none of the 1 terms is left"),
         ({}, "one text", "got one string"),

@@ -1,6 +1,5 @@
 import gzip
 import lzma
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from labelgrove.text import PAD, UNK, Words, read_vectors, vectors_for
 
 GLOVE = "the 0.1 -0.2 3\nsun 1 2 3e-1\nmoon 4 5 6\n"
 WORD2VEC = "3 3\nthe 0.1 -0.2 3 \nsun 1 2 3e-1 \nmoon 4 5 6 \n"
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "glove" / "glove-100d.txt.xz"
 
 
 @pytest.mark.parametrize("text", [GLOVE, WORD2VEC, GLOVE.replace("\n", "\r\n")])
@@ -100,8 +98,9 @@ def test_vectors_for_a_vocabulary(tmp_path):
     assert (matrix[UNK] != vectors_for(words, path, seed=4).matrix[UNK]).any()
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared data")
-def test_real_glove():
-    words, vectors = read_vectors(SHARED, ["the", "energy", "notaword"])
+def test_real_glove(shared):
+    words, vectors = read_vectors(
+        shared / "glove" / "glove-100d.txt.xz", ["the", "energy", "notaword"]
+    )
     assert words == ["the", "energy"]
     assert vectors.shape == (2, 100)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 import typer
 
@@ -15,6 +19,7 @@ from labelgrove.cli.models import models
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
+from labelgrove.core.errors import LabelgroveError, StorageError
 
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
@@ -26,8 +31,38 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class StoppedError(LabelgroveError):
+    """The user pressed Ctrl-C."""
+
+    exit_code = 130
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Take an interrupt and a closed pipe away from typer, which would be silent about them."""
+
+    @wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise StoppedError("stopped; nothing was saved") from None
+        except BrokenPipeError:  # the reader of our output went away, as head does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise StorageError("no space left on the disk for the output") from error
+            raise
+
+    return guarded
+
+
 for command in (demo, stats, train, tag, evaluate, models):
-    app.command()(command)
+    app.command()(_guarded(command))
 
 
 def _version(shown: bool) -> None:
@@ -52,16 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; every error is one line on stderr."""
-    from labelgrove.core.errors import LabelgroveError
-
+    if sys.stdout is None:
+        return _fail("standard output is closed", 2)
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except (typer.Abort, KeyboardInterrupt):
-        return _fail("stopped", 130)
-    except BrokenPipeError:  # the reader of our output went away, as head does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except LabelgroveError as error:
         if os.environ.get(TRACEBACK):
             raise
@@ -78,6 +110,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, code: int) -> int:
     line = " ".join(message.split())
-    if line:  # there is none where the help was shown instead
+    if line and sys.stderr is not None:  # there is no line where the help was shown instead
         print(f"labelgrove: {line}", file=sys.stderr)
     return code

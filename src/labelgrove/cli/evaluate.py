@@ -32,6 +32,8 @@ def evaluate(
     from labelgrove.tagger import Tagger
 
     ks = _places(at)
+    if json_file is not None and (json_file.is_dir() or not json_file.parent.is_dir()):
+        raise typer.BadParameter(f"--json needs a file in a folder that exists, got {json_file}")
     progress = options.open_progress(quiet)
     tagger = Tagger.load(folder)
     tagger.set_threads(threads)
@@ -49,7 +51,10 @@ def evaluate(
             "scores": dict(scores),
             "notes": scores.notes,
         }
-        json_file.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        text = json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+        temporary = json_file.with_name(f".{json_file.name}.part")
+        temporary.write_text(text, "utf-8", "surrogateescape")
+        temporary.replace(json_file)
 
 
 def _places(at: str) -> tuple[int, ...]:
@@ -57,6 +62,6 @@ def _places(at: str) -> tuple[int, ...]:
         ks = tuple(int(part) for part in at.split(","))
     except ValueError:
         ks = ()
-    if not ks or min(ks) < 1:
+    if not ks or min(ks) < 1 or max(ks) > 100_000:
         raise typer.BadParameter(f"--at takes numbers from 1 such as 1,3,5, got {at!r}")
     return ks

@@ -38,14 +38,24 @@ def _input(help: str, *names: str) -> Any:  # noqa: A002
 class Reading:
     """How documents are read; each field is an option of the commands that read."""
 
-    format: Annotated[str | None, _input("Form of the input, where the suffix does not tell.")] = (
-        None
-    )
+    format: Annotated[
+        str | None,
+        _input(
+            "Form of the input, where the suffix does not tell: jsonl, csv, tsv, parquet, annif, "
+            "annif-folder, svmlight, raw."
+        ),
+    ] = None
     text_field: Annotated[str, _input("Field of the text.")] = "text"
     labels_field: Annotated[str, _input("Field of the labels.")] = "labels"
     id_field: Annotated[str, _input("Field of the document's id.")] = "id"
     separator: Annotated[
         str | None, _input("What separates the labels of a document in a CSV or TSV.")
+    ] = None
+    no_quotes: Annotated[
+        bool, _input("Quotes in a CSV or TSV are ordinary characters.", "--no-quotes")
+    ] = False
+    matrix: Annotated[
+        Path | None, _input("The .npz file with the labels of raw texts; found by name otherwise.")
     ] = None
     skip_bad: Annotated[
         bool, _input("Count and skip bad rows instead of stopping.", "--skip-bad")
@@ -62,6 +72,8 @@ class Reading:
             labels=self.labels_field,
             id=self.id_field,
             separator=self.separator,
+            quote=None if self.no_quotes else '"',
+            matrix=self.matrix,
             on_bad="skip" if self.skip_bad else "stop",
             labelled=labelled,
         )
@@ -101,7 +113,7 @@ def open_progress(quiet: bool) -> Progress:
     """Return bars on a terminal, lines in a pipe, nothing when quiet."""
     from labelgrove.core.progress import Silent, for_stream
 
-    return Silent() if quiet else for_stream(sys.stderr)
+    return Silent() if quiet or sys.stderr is None else for_stream(sys.stderr)
 
 
 def say_skipped(*corpora: Corpus | None) -> None:

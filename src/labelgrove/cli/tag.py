@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from labelgrove.cli import options
+
+if TYPE_CHECKING:
+    from labelgrove.core.types import Document
+    from labelgrove.corpus import Corpus
 
 
 @options.reads_documents
@@ -28,7 +33,7 @@ def tag(
 ) -> None:
     """Tag documents; prints a line {"id": ..., "labels": [...]} for each, in their order.
 
-    A document without an id gets its number, counted from 1.
+    A document without an id gets the number of its row, counted from 1.
     """
     if (source is None) == (text is None):
         raise typer.BadParameter("give either a file of documents or --text")
@@ -39,13 +44,19 @@ def tag(
     tagger = Tagger.load(folder)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
-    documents = progress.track(corpus, "tagging")
+    documents = progress.track(_numbered(corpus), "tagging")
     tagged = tagger.stream(documents, k, threshold=options.read_threshold(threshold))
-    for number, (document, tags) in enumerate(tagged, start=1):
+    for document, tags in tagged:
         labels = [
             {"label": tag.label, "name": tag.name, "score": round(tag.score, 6)} for tag in tags
         ]
-        line = {"id": document.id or str(number), "labels": labels}
+        line = {"id": document.id, "labels": labels}
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
     sys.stdout.flush()
     options.say_skipped(corpus)
+
+
+def _numbered(corpus: Corpus) -> Iterator[Document]:
+    """Give each document without an id the number of its row; skipped rows count too."""
+    for document in corpus:
+        yield document if document.id else document._replace(id=str(corpus.position))

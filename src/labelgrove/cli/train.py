@@ -55,6 +55,9 @@ def train(
     from labelgrove.core import storage
     from labelgrove.core.types import Run
 
+    if valid is not None and validation is not None:
+        raise typer.BadParameter("give either --valid or --validation")
+    out = out.resolve()
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
     corpus = reading.open(source)
@@ -82,7 +85,6 @@ def _tagger(
     """Build the tagger that a recipe and the options describe together."""
     from labelgrove.models import MODELS
     from labelgrove.tagger import Tagger
-    from labelgrove.text import FEATURIZERS
 
     of_model = dict(recipe.get("settings", {}))
     of_views = {view: dict(values) for view, values in recipe.get("features", {}).items()}
@@ -94,19 +96,11 @@ def _tagger(
         else:
             of_model[name] = value
     defaults = Tagger().get_params(deep=False)
-    name = model or recipe.get("model", defaults["model"])
+    name = recipe.get("model", defaults["model"]) if model is None else model
     classifier = MODELS.create(name, **{"seed": seed, "threads": threads, **of_model})
-    features: dict[str, Any] = {}
-    views = classifier.views()
-    for view, values in of_views.items():
-        if view not in views:
-            raise _wrong(f"the model {name} has no view {view!r}; it has {', '.join(views)}")
-        featurizer = str(values.pop("featurizer", views[view].featurizer))
-        kept = views[view].settings if featurizer == views[view].featurizer else {}
-        features[view] = FEATURIZERS.create(featurizer, **{**kept, **values})
     share = recipe.get("validation", defaults["validation"]) if validation is None else validation
     return Tagger(
-        classifier, features=features or None, validation=share, seed=seed, threads=threads
+        classifier, features=of_views or None, validation=share, seed=seed, threads=threads
     )
 
 
@@ -131,9 +125,21 @@ def _read_recipe(path: Path | None) -> dict[str, Any]:
         raise _wrong(f"cannot read the recipe {path}: {error.strerror}") from error
     except ValueError as error:
         raise _wrong(f"{path} is not a TOML file: {error}") from error
-    known = {"model", "settings", "features", "validation", "about"}
-    if unknown := sorted(recipe.keys() - known):
-        raise _wrong(f"{path}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    kinds: dict[str, Any] = {
+        "model": str,
+        "validation": (int, float),
+        "settings": dict,
+        "features": dict,
+        "about": dict,
+    }
+    for key, value in recipe.items():
+        if key not in kinds:
+            raise _wrong(f"{path}: unknown key {key!r}; known: {', '.join(kinds)}")
+        if not isinstance(value, kinds[key]):
+            raise _wrong(f"{path}: {key} cannot be {value!r}")
+    for view, values in recipe.get("features", {}).items():
+        if not isinstance(values, dict):
+            raise _wrong(f"{path}: features.{view} must be a table of settings, got {values!r}")
     return recipe
 
 

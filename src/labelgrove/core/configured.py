@@ -7,9 +7,13 @@ searches ask an estimator for a few methods only; they are here.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from labelgrove.core.errors import UnknownNameError
+import numpy as np
+
+from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.threads import workers
 
 
 class Configured:
@@ -58,6 +62,23 @@ class Configured:
             getattr(self, name).set_params(**values)
         return self
 
+    def check_types(self) -> None:
+        """Refuse settings whose values do not fit the types of the constructor's arguments."""
+        try:
+            hints = get_type_hints(type(self).__init__)
+        except NameError:  # names that only a type checker sees
+            hints = {}
+        for name, value in self._own().items():
+            if name in hints and not _fits(value, hints[name]):
+                raise InputError(
+                    f"{name} of {type(self).__name__} must be {_described(hints[name])}, "
+                    f"got {value!r}"
+                )
+            if name == "seed" and not (_fits(value, int) and 0 <= value < 2**63):
+                raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, got {value!r}")
+            if name == "threads":
+                workers(value)
+
     def fresh(self) -> Self:
         """Return a new object with the same settings that has learned nothing."""
         return type(self)(**{name: _fresh(value) for name, value in self._own().items()})
@@ -89,3 +110,27 @@ def _fresh(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_fresh(each) for each in value)
     return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of a type; types other than the simple ones fit always."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, each) for each in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint in (int, float):
+        kinds: Any = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    if hint in (bool, str, NoneType):
+        return isinstance(value, (hint, np.bool_) if hint is bool else hint)
+    return True
+
+
+def _described(hint: Any) -> str:
+    """Return a type in a user's words."""
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(_described(each) for each in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(repr(each) for each in get_args(hint))
+    return words.get(hint, "None" if hint is NoneType else str(hint))

@@ -143,6 +143,7 @@ class Classifier(Part):
 
     def fit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Learn from features (n, D) and binary labels (n, L)."""
+        self.check_types()
         Y = check_labels(Y, X)
         self._fit(X, Y, context or FitContext())
         self.n_labels_ = int(Y.shape[1])
@@ -151,8 +152,8 @@ class Classifier(Part):
     def rank(self, X: Features, k: int = 10) -> Ranking:
         """Return the best k labels of each row with their probabilities, k at most L."""
         self.check_fitted()
-        if k < 1:
-            raise InputError(f"k must be at least 1, got {k}")
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise InputError(f"k must be a whole number from 1, got {k!r}")
         return self._rank(X, min(k, self.n_labels_))
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
@@ -182,6 +183,8 @@ def check_labels(Y: Any, X: Features) -> csr_array:
     if not issparse(Y):
         raise InputError("Y must be a sparse matrix of documents x labels")
     Y = csr_array(Y, dtype=np.float32, copy=True)
+    if not (Y.data >= 0).all():
+        raise InputError("Y holds numbers below 0 or none at all (NaN); a label is 1 or absent")
     if Y.shape[0] != X.shape[0]:
         raise InputError(f"X has {X.shape[0]} rows, Y has {Y.shape[0]}")
     if 0 in Y.shape:

@@ -36,7 +36,7 @@ def check_file(path: Path) -> None:
     if not path.exists():
         raise InputError(f"there is no file {path}")
     if not path.is_file():
-        raise InputError(f"{path} is not a file")
+        raise InputError(f"{path} is not a file; it must be one, since it is read more than once")
 
 
 def lines(path: Path) -> Iterator[bytes]:

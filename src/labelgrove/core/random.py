@@ -35,5 +35,5 @@ def text_fraction(text: str, seed: int = 0) -> float:
     Equal texts get equal numbers, so a split by this number keeps copies together.
     """
     data = text.encode("utf-8", "surrogatepass")
-    digest = blake2b(data, digest_size=8, key=str(seed).encode()).digest()
+    digest = blake2b(data, digest_size=8, key=str(seed).encode()[:64]).digest()
     return (int.from_bytes(digest, "little") >> 11) / 2**53  # 53 bits: never rounded up to 1

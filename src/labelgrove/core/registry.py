@@ -96,7 +96,9 @@ class Registry(Generic[P]):
         for setting in settings:
             if setting not in known:
                 raise UnknownNameError(f"setting of {name!r}", setting, known)
-        return found(**settings)
+        part = found(**settings)
+        part.check_types()
+        return part
 
     def read(self, folder: Path) -> P:
         """Read the part that ``folder`` holds, whichever it is."""

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,8 @@ def writing(
     overwrite
         Replace what is there. Only a folder that labelgrove wrote is ever replaced.
     """
-    target = Path(folder)
-    check_free(target, overwrite=overwrite)
+    check_free(folder, overwrite=overwrite)
+    target = Path(folder).resolve()  # a link stays, what it points to is replaced
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -63,6 +63,7 @@ def writing(
     try:
         yield temporary
         _write_manifest(temporary, about)
+        check_free(target, overwrite=overwrite)  # the work took a while
         _move(temporary, target)
     except OSError as error:
         raise _unwritable(target, error) from error
@@ -71,14 +72,23 @@ def writing(
 
 
 def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Refuse a place that is taken, before the work whose result would go there."""
-    target = Path(folder)
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not overwrite:
-        raise InputError(f"{target} exists already; choose another folder, or allow overwriting it")
-    if not (target / MANIFEST).is_file():
-        raise InputError(f"{target} is not a folder that labelgrove wrote; it is not overwritten")
+    """Refuse a place that is taken or cannot be written, before the work that leads there."""
+    try:
+        target = Path(folder).resolve()
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            if not overwrite:
+                raise InputError(
+                    f"{folder} exists already; choose another folder, or allow overwriting "
+                    "(overwrite=True, --overwrite)"
+                )
+            if not (target / MANIFEST).is_file():
+                raise InputError(
+                    f"{folder} is not a folder that labelgrove wrote; it is not overwritten"
+                )
+        above = next(parent for parent in target.parents if parent.exists())
+        Path(tempfile.mkdtemp(prefix=f".{target.name[:50]}-", dir=above)).rmdir()
+    except OSError as error:
+        raise _unwritable(Path(folder), error) from error
 
 
 def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:
@@ -131,10 +141,17 @@ def read_values(folder: Path) -> dict[str, Any]:
 def write_json(path: Path, value: Json) -> None:
     """Write JSON; a value that JSON does not know is an error that names it."""
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise StorageError(f"{path.name} cannot hold this value: {error}") from error
     path.write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
+
+
+def _plain(value: Any) -> Any:
+    """Return a numpy number as a plain one, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} {value!r}")
 
 
 def _parse(path: Path) -> Json:
@@ -151,7 +168,8 @@ def _write_value(folder: Path, name: str, value: Any) -> tuple[str, Json]:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise StorageError(f"{name} is an array of Python objects, which cannot be saved")
-        np.save(folder / f"{name}.npy", value, allow_pickle=False)
+        with (folder / f"{name}.npy").open("wb") as file:
+            np.lib.format.write_array(_Plain(file), value, allow_pickle=False)
         return "array", None
     if isinstance(value, csr_array):
         for part in ("data", "indices", "indptr"):
@@ -198,6 +216,13 @@ def _read_array(path: Path) -> NDArray[Any]:
     return array
 
 
+class _Plain:
+    """A file that numpy writes to as to any stream: its direct way hides a full disk."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+
+
 # --- manifest ---------------------------------------------------------------------------------
 
 
@@ -220,7 +245,7 @@ def _write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
 
 def _manifest_checksum(manifest: Mapping[str, Json]) -> str:
     rest = {name: value for name, value in manifest.items() if name != "checksum"}
-    text = json.dumps(rest, sort_keys=True, ensure_ascii=True)
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -272,7 +297,11 @@ def _move(temporary: Path, target: Path) -> None:
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
         target.rename(old)
-        temporary.rename(target)
+        try:
+            temporary.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     else:
         temporary.rename(target)

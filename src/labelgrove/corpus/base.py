@@ -28,6 +28,8 @@ class Corpus(ABC):
     featurizer
         None where the documents hold text; ``"given"`` where their text is a list of features,
         ``number:value`` separated by spaces.
+    position
+        While it is read, the row of the latest document, counted from 1 with the bad ones.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Corpus(ABC):
 
     name: str
     featurizer: str | None = None
+    position: int = 0
     _skipped: int = 0
 
     @abstractmethod
@@ -150,7 +153,8 @@ class Reader(Corpus):
     def __iter__(self) -> Iterator[Document]:
         skipped, empty = 0, True
         first: BadRowError | None = None
-        for row in self._rows():
+        for number, row in enumerate(self._rows(), 1):
+            self.position = number
             if isinstance(row, BadRowError):
                 if self._on_bad == "stop":
                     raise row

@@ -211,13 +211,13 @@ def _find_matrix(texts: Path) -> Path:
     if not found:
         raise InputError(
             f"{texts} has no labels: there is no {wanted} beside it; put it there, or name "
-            "the matrix of labels with the option 'matrix', or the format if it is another"
+            "the matrix of labels (matrix=..., --matrix), or the format if it is another"
         )
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise InputError(
             f"{texts} has several matrices of labels beside it ({names}); "
-            "name one with the option 'matrix'"
+            "name one (matrix=..., --matrix)"
         )
     return found[0]
 

@@ -46,7 +46,7 @@ class Fields:
     id
         The field of the id, or None. The field ``"id"`` need not be there.
     labelled
-        False where rows need no labels.
+        False where labels are not wanted: they may be missing, and are not read.
     """
 
     text: str | tuple[str, ...] = "text"
@@ -68,7 +68,7 @@ class Fields:
                 shown = ", ".join(repr(field) for field in present) or "none"
                 raise RowError(
                     f"there is no field {name!r}; the fields are {shown}; "
-                    f"name the one that holds the {option} with the option {option!r}"
+                    f"name the one that holds the {option} ({option}=..., --{option}-field)"
                 )
             if list(present).count(name) > 1:
                 raise RowError(f"there are two fields {name!r}; rename one")
@@ -85,11 +85,9 @@ class Fields:
         own = None if self.id is None else row.get(self.id)
         if own is None and self.id not in (None, "id"):
             self.check(row)
-        if not self.labelled and is_missing(labels):
-            labels = ()
         return Document(
             clean_text(text),
-            clean_labels(labels, separator),
+            clean_labels(labels, separator) if self.labelled else (),
             None if own is None or is_missing(own) else clean_id(own),
         )
 

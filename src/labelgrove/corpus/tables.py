@@ -149,7 +149,8 @@ class Table(Reader):
     def _broken(self, error: csv.Error) -> RowError:
         way_out = "double the quotes inside a quoted field"
         if self._quote is not None:
-            way_out += ", or turn quoting off if quotes are ordinary characters here (quote=None)"
+            way_out += ", or turn quoting off if quotes are ordinary characters here "
+            way_out += "(quote=None, --no-quotes)"
         return RowError(f"cannot be divided into fields ({error}); {way_out}")
 
 

@@ -10,6 +10,21 @@ from labelgrove.core.registry import Entry, Registry
 MODELS: Registry[Classifier] = Registry(
     "model",
     {
+        "bonsai": Entry(
+            "labelgrove.models.linear.bonsai:Bonsai",
+            "start here: linear classifiers down a shallow, wide label tree",
+            "Khandagale et al. 2020",
+        ),
+        "parabel": Entry(
+            "labelgrove.models.linear.parabel:Parabel",
+            "linear classifiers down balanced binary label trees",
+            "Prabhu et al. 2018",
+        ),
+        "one-vs-rest": Entry(
+            "labelgrove.models.linear.one_vs_rest:OneVsRest",
+            "a linear classifier for every label: most accurate up to some thousand labels",
+            "Babbar and Schölkopf 2017",
+        ),
         "most-frequent": Entry(
             "labelgrove.models.most_frequent:MostFrequent",
             "the same labels for every text, by frequency: what a real model must beat",

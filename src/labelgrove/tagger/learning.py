@@ -23,6 +23,7 @@ from labelgrove.text import FEATURIZERS
 
 PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
 Data = tuple[Features, csr_array]
+Chosen = str | Featurizer | Mapping[str, Any]  # a name, a part, or settings
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def learn(
     reader = _Reader(corpus, seed, run.progress)
     X = _join({view: part.fit_transform(reader) for view, part in featurizers.items()})
     space, Y = reader.labels.finish(vocabulary)
+    if space.n_labels == 0:
+        raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
     learned = Learned(space, featurizers, model)
     context = FitContext(labels=space, featurizers=featurizers, run=run)
@@ -106,8 +109,8 @@ def learn(
     if not mask.any() or mask.all():
         if validation > 0:
             run.progress.say(
-                f"{len(mask):,} documents are too few to hold some out: probabilities are not "
-                "calibrated, the threshold is 0.5"
+                f"{len(mask):,} documents are too few to hold out {validation:g} of them: "
+                "probabilities are not calibrated, the threshold is 0.5"
             )
         return _fit(learned, (X, Y), None, context)
     fitted = _fit(learned, (X[~mask], Y[~mask]), (X[mask], Y[mask]), context)
@@ -121,7 +124,7 @@ def learn(
 
 def new_featurizers(
     views: Mapping[str, ViewSpec],
-    given: str | Featurizer | Mapping[str, str | Featurizer] | None,
+    given: Chosen | Mapping[str, Chosen] | None,
     corpus: Corpus,
     threads: int | None,
 ) -> dict[str, Featurizer]:
@@ -143,9 +146,10 @@ def new_featurizers(
 
 
 def _new_featurizer(
-    given: str | Featurizer | None, spec: ViewSpec, corpus: Corpus, threads: int | None
+    given: Chosen | None, spec: ViewSpec, corpus: Corpus, threads: int | None
 ) -> Featurizer:
     if isinstance(given, Featurizer):
+        given.check_types()
         return given.fresh()
     if given is None and corpus.featurizer is not None:
         if spec.featurizer != "tf-idf":
@@ -154,11 +158,13 @@ def _new_featurizer(
                 "themselves: train it on raw texts"
             )
         return FEATURIZERS.create(corpus.featurizer)
-    settings = dict(spec.settings) if given in (None, spec.featurizer) else {}
-    part = FEATURIZERS.create(given or spec.featurizer, **settings)
-    if "threads" in part.get_params(deep=False):
-        part.set_params(threads=threads)
-    return part
+    wanted: dict[str, Any] = {"featurizer": given} if isinstance(given, str) else dict(given or {})
+    name = str(wanted.pop("featurizer", spec.featurizer))
+    if name == spec.featurizer:
+        wanted = {**spec.settings, **wanted}
+    if "threads" in FEATURIZERS.find(name).setting_names():
+        wanted.setdefault("threads", threads)
+    return FEATURIZERS.create(name, **wanted)
 
 
 def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) -> Learned:

@@ -11,17 +11,18 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
-from labelgrove.core.estimator import Classifier, Featurizer
+from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Views
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Run, Tag
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.evaluation import Decision, capped_rows, evaluate
 from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
 from labelgrove.models import MODELS
 from labelgrove.tagger import saving
-from labelgrove.tagger.learning import PLACES, Learned, learn, new_featurizers
+from labelgrove.tagger.learning import PLACES, Chosen, Learned, learn, new_featurizers
 
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
@@ -52,8 +53,8 @@ class Tagger(Configured):
     model
         A model's name (see ``labelgrove models``) or a `Classifier`.
     features
-        What replaces the views of the text that the model asks for: a featurizer, its name, or
-        a mapping from view to either.
+        What replaces the views of the text that the model asks for: a featurizer or its name; or
+        a mapping from a view to one of these or to settings, such as ``{"text": {"min_df": 2}}``.
     validation
         Share of the training documents held out, by a hash of the text, to calibrate
         probabilities and tune thresholds; 0 for none.
@@ -71,9 +72,11 @@ class Tagger(Configured):
     --------
     >>> texts = ["red apples and green apples", "a red car", "green cars drive"] * 4
     >>> labels = [["fruit", "colour"], ["colour", "vehicle"], ["colour", "vehicle"]] * 4
-    >>> tagger = Tagger("most-frequent", validation=0).fit(texts, labels)
-    >>> [(tag.label, round(tag.score, 2)) for tag in tagger.tag("blue apples", k=2)]
-    [('colour', 1.0), ('vehicle', 0.67)]
+    >>> tagger = Tagger("one-vs-rest", validation=0).fit(texts, labels)
+    >>> [tag.label for tag in tagger.tag("blue apples", k=2)]
+    ['colour', 'fruit']
+    >>> tagger.explain("blue apples", "fruit")[0].text
+    'apples'
     """
 
     learned_: Learned
@@ -81,9 +84,9 @@ class Tagger(Configured):
 
     def __init__(
         self,
-        model: str | Classifier = "most-frequent",
+        model: str | Classifier = "bonsai",
         *,
-        features: str | Featurizer | Mapping[str, str | Featurizer] | None = None,
+        features: Chosen | Mapping[str, Chosen] | None = None,
         validation: float = 0.1,
         seed: int = 0,
         threads: int | None = None,
@@ -118,6 +121,7 @@ class Tagger(Configured):
         run
             Folder for checkpoints, resume and progress.
         """
+        self.check_types()
         if not 0 <= self.validation < 1:
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}")
         corpus = _as_corpus(texts, labels)
@@ -169,9 +173,7 @@ class Tagger(Configured):
     def rank(self, texts: Iterable[str], k: int = 5) -> Ranking:
         """Return the best k labels of each text as numbers of ``labels_``, with probabilities."""
         learned = self._learned()
-        if isinstance(texts, str):
-            raise InputError("expected several texts, got one: put it in a list")
-        return learned.calibrated(learned.model.rank(learned.features(texts), k))
+        return learned.calibrated(learned.model.rank(learned.features(_as_texts(texts)), k))
 
     def tag(self, texts: Any, k: int = 5, *, threshold: float | str | None = None) -> Any:
         """Return the best labels of a text, or of each of several.
@@ -179,7 +181,7 @@ class Tagger(Configured):
         Parameters
         ----------
         texts
-            One text, or an iterable of texts.
+            One text, an iterable of texts, a corpus or a table.
         k
             At most so many labels.
         threshold
@@ -251,6 +253,7 @@ class Tagger(Configured):
 
     def set_threads(self, threads: int | None) -> None:
         """Let model and featurizers use so many threads from now on; None for all cores."""
+        workers(threads)
         learned = self._learned()
         for part in (learned.model, *learned.featurizers.values()):
             if "threads" in part.get_params(deep=False):
@@ -312,11 +315,11 @@ class Tagger(Configured):
         least, space = self._threshold(threshold), self.labels_
         propensities = space.propensities(n_columns=Y.shape[1])
         values = evaluate(Y, ranking, ks=ks, threshold=least, propensities=propensities)
-        notes = [f"F1 and its kin count labels with a probability of at least {least:.3f}"]
+        notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
         if capped := capped_rows(ranking, least, space.n_labels):
             notes.append(
-                f"{capped:,} documents have more than {ranking.k} labels above the threshold; "
-                f"F1 and its kin count the best {ranking.k}"
+                f"{capped:,} documents may have more than {ranking.k} labels above the "
+                f"threshold; F1 and its kin count the best {ranking.k}"
             )
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         if unseen := int((counts[space.n_labels :] > 0).sum()):
@@ -372,6 +375,15 @@ class Tagger(Configured):
 
 def _as_corpus(texts: Any, labels: Any = None) -> Corpus:
     return read_corpus(texts if labels is None else (texts, labels))
+
+
+def _as_texts(texts: Any) -> Iterable[str]:
+    """Return texts that come as such, as a corpus, or as a table."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InputError(f"expected several texts, got {type(texts).__name__}: put one in a list")
+    if isinstance(texts, Corpus) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
+        return read_corpus(texts, labelled=False).texts()
+    return texts
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

@@ -211,6 +211,8 @@ class Tfidf(Featurizer):
         as_documents("min_df", self.min_df, 1)  # wrong settings are told before the long work
         as_documents("max_df", self.max_df, 1)
 
+        if self.min_length < 1:
+            raise InputError(f"min_length must be 1 or more, got {self.min_length}")
         if self.max_features is not None and self.max_features < 1:
             raise InputError(f"max_features must be 1 or more, or None, got {self.max_features}")
 
@@ -243,8 +245,8 @@ class Tfidf(Featurizer):
             raise InputError("there are no texts to learn from")
         if not vocabulary.size:
             raise InputError(
-                f"the {n:,} texts hold no words for analyzer={self.analyzer!r} with "
-                f"min_length={self.min_length}"
+                f"no words were found in {n:,} texts with analyzer={self.analyzer!r} and "
+                f"min_length={self.min_length}: are they in the field of the texts?"
             )
         low, high = as_documents("min_df", self.min_df, n), as_documents("max_df", self.max_df, n)
         kept = np.flatnonzero((documents >= low) & (documents <= high))

@@ -1,0 +1,1 @@
+"""Linear models: one-vs-rest and label trees, on one solver for many labels at once."""

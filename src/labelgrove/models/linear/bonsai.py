@@ -1,0 +1,127 @@
+"""Shallow, wide label trees, as in Bonsai.
+
+Khandagale, Xiao and Babbar, "Bonsai: diverse and shallow trees for extreme multi-label
+classification", Machine Learning 109, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.types import FitContext
+from labelgrove.labels import LabelTree, label_vectors
+from labelgrove.models.linear.classifier import LinearForest
+from labelgrove.models.linear.training import Loss
+
+TREES = ("k-means", "hierarchy")
+
+
+class Bonsai(LinearForest):
+    """Linear classifiers down shallow, wide trees of the labels; the model to start with.
+
+    Parameters
+    ----------
+    tree
+        ``"k-means"`` over the labels' documents, ``"hierarchy"`` for that of the label space, or
+        a tree of your own: for each level below the root the parents of its nodes, the last
+        level being the labels.
+    trees
+        Number of k-means trees, whose probabilities are averaged; they differ by their seeds.
+    branching
+        Children of a node of a k-means tree at most.
+    max_leaf
+        Labels below a node of the last level of a k-means tree at most.
+    heaviest
+        Features kept of a label's vector for clustering; None for all.
+    beam
+        Nodes kept per level while ranking.
+    sharpness
+        Slope of the logistic function that turns scores into probabilities.
+    loss, cost, epochs, tolerance, threshold
+        Of the solver, as for `labelgrove.models.linear.one_vs_rest.OneVsRest`.
+    seed, threads
+        As for every model; threads change nothing in the result.
+
+    Examples
+    --------
+    >>> X = csr_array(np.eye(4, dtype=np.float32))
+    >>> given = [[0, 0], [0, 0, 1, 1]]  # two nodes below the root, two labels below each
+    >>> Bonsai(tree=given).fit(X, X).rank(X, k=1).labels.ravel().tolist()
+    [0, 1, 2, 3]
+    """
+
+    name: ClassVar[str] = "bonsai"
+
+    def __init__(
+        self,
+        tree: str | Sequence[Sequence[int]] = "k-means",
+        trees: int = 1,
+        branching: int = 100,
+        max_leaf: int = 400,
+        heaviest: int | None = 500,
+        beam: int = 10,
+        sharpness: float = 4.0,
+        loss: Loss = "squared-hinge",
+        cost: float = 1.0,
+        epochs: int = 10,
+        tolerance: float = 0.1,
+        threshold: float = 0.1,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.tree = tree
+        self.trees = trees
+        self.branching = branching
+        self.max_leaf = max_leaf
+        self.heaviest = heaviest
+        self.beam = beam
+        self.sharpness = sharpness
+        self.loss = loss
+        self.cost = cost
+        self.epochs = epochs
+        self.tolerance = tolerance
+        self.threshold = threshold
+        self.seed = seed
+        self.threads = threads
+
+    def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
+        if not isinstance(self.tree, str):
+            return [_given(self.tree, Y.shape[1])]
+        if self.tree not in TREES:
+            raise UnknownNameError("tree", self.tree, TREES)
+        if self.tree == "hierarchy":
+            if context.labels is None or not len(context.labels.parents.indices):
+                raise InputError("tree='hierarchy' needs labels with parents: give a vocabulary")
+            return [LabelTree.from_parents(context.labels.parents, Y.shape[1])]
+        context.run.progress.say("growing label trees")
+        vectors = label_vectors(X, Y, heaviest=self.heaviest)
+        return [
+            LabelTree.kmeans(
+                vectors, self.branching, self.max_leaf, seed=self.seed + i, threads=self.threads
+            )
+            for i in range(self.trees)
+        ]
+
+
+def _given(tree: Sequence[Sequence[int]], n_labels: int) -> LabelTree:
+    """Return a user's own tree, or say what is wrong with it."""
+    try:
+        levels = [np.asarray(level) for level in tree]
+    except (TypeError, ValueError):
+        levels = []
+    if not levels or any(level.dtype.kind not in "iu" for level in levels):
+        ways = ", ".join(repr(name) for name in TREES)
+        raise InputError(
+            f"tree must be {ways} or whole numbers, the parents of each level, such as "
+            f"[[0, 0], [0, 1, 1]]; got {str(tree)[:60]}"
+        )
+    given = LabelTree(levels)
+    if given.n_labels != n_labels:
+        raise InputError(f"the tree has {given.n_labels} labels, Y has {n_labels}")
+    return given

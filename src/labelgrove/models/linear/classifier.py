@@ -1,0 +1,138 @@
+"""What the linear models share: they grow trees, train a forest and descend it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext
+from labelgrove.labels import LabelTree
+from labelgrove.models.linear.forest import Forest
+from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
+
+LEAST = {"trees": 1, "branching": 2, "max_leaf": 1, "heaviest": 1, "beam": 1, "epochs": 1}
+POSITIVE = ("cost", "sharpness", "tolerance")
+
+
+class LinearForest(Classifier):
+    """Linear classifiers down one or more label trees.
+
+    Every node has a classifier for each of its children, trained on the documents that have a
+    label below the node. A text descends from the root; on each level the ``beam`` most probable
+    nodes are kept, and a label's probability is the product along its path.
+
+    The score s of a classifier becomes the probability 1 / (1 + exp(-a s)). The papers take
+    exp(-max(0, 1 - s)^2), which is 1 for every score above 1, so that a text with many labels
+    has many best ones.
+
+    Attributes
+    ----------
+    forest_
+        The trees with their classifiers.
+    """
+
+    beam: int = 1
+    sharpness: float
+    loss: Loss
+    cost: float
+    epochs: int
+    tolerance: float
+    threshold: float
+    forest_: Forest
+
+    @abstractmethod
+    def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
+        """Return the trees to train."""
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        self._check_settings()
+        X = self._rows(X)
+        if not np.isfinite(X.data).all():
+            raise InputError("X holds values that are not finite; clean the features first")
+        if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
+            X = X.copy()
+            X.sum_duplicates()
+        solver = Solver(
+            loss=self.loss,
+            cost=float(self.cost),  # 1 is 1.0, also for a training that is resumed
+            epochs=int(self.epochs),
+            tolerance=float(self.tolerance),
+            threshold=float(self.threshold),
+            seed=int(self.seed),
+        )
+        trees = self._grow(X, Y, context)
+        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
+
+    def _check_settings(self) -> None:
+        """Refuse values out of range; their types have been checked."""
+        if self.loss not in LOSSES:
+            raise UnknownNameError("loss", str(self.loss), LOSSES)
+        settings = self.get_params(deep=False)
+        for name, least in LEAST.items():
+            value = settings.get(name, least)
+            if value is not None and value < least:
+                raise InputError(f"{name} must be a whole number from {least}, got {value!r}")
+        for name in POSITIVE:
+            if not 0 < settings[name] < np.inf:
+                raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
+        if not 0 <= self.threshold < np.inf:
+            raise InputError(f"threshold must be a number from 0, got {self.threshold!r}")
+
+    def _rows(self, X: Features) -> csr_array:
+        """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
+        if not issparse(X):
+            raise InputError(
+                f"{self.name} needs sparse features such as tf-idf, not {type(X).__name__}"
+            )
+        if isinstance(X, csr_array) and X.dtype == np.float32 and X.indices.dtype == np.int32:
+            return X
+        rows = csr_array(X, dtype=np.float32)
+        kind = np.int32 if max(rows.nnz, *rows.shape) < 2**31 else np.int64
+        indices, indptr = rows.indices.astype(kind), rows.indptr.astype(kind)
+        return csr_array((rows.data, indices, indptr), shape=rows.shape)
+
+    def _known_rows(self, X: Features) -> csr_array:
+        """Return `_rows` of features like those it learned from."""
+        rows = self._rows(X)
+        if rows.shape[1] != self.forest_.n_features:
+            raise InputError(
+                f"X has {rows.shape[1]:,} features, but {self.name} learned from "
+                f"{self.forest_.n_features:,}: use the featurizer it was trained with"
+            )
+        return rows
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        return self.forest_.rank(self._known_rows(X), k, self.beam, self.sharpness, self.threads)
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return each feature's share in the scores along the label's path, over all trees."""
+        self.check_fitted()
+        if not 0 <= i < X.shape[0]:
+            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
+        if not 0 <= label < self.n_labels_:
+            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
+        row = self._known_rows(X)[np.array([i])]
+        row.sum_duplicates()
+        shares = self.forest_.path_weights(label, row.indices) * row.data
+        spoke = shares != 0
+        return Explanation(row.indices[spoke], shares[spoke] / len(self.forest_.roots))
+
+    def state(self) -> dict[str, Any]:
+        """Return the forest's arrays beside the other state."""
+        state = super().state()
+        forest = state.pop("forest_", None)
+        return state if forest is None else {**state, **forest.arrays()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        arrays = {name: state[name] for name in Forest.names()}
+        self.forest_ = Forest(**arrays)
+        super().set_state({name: value for name, value in state.items() if name not in arrays})

@@ -1,0 +1,389 @@
+"""Training the classifiers of label trees: a task for each run of children of a node."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from labelgrove._version import __version__
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.threads import workers
+from labelgrove.core.types import Run
+from labelgrove.labels import LabelTree
+from labelgrove.models.linear.forest import Forest
+
+BLOCK = 64  # labels trained at once; fixed, so that the number of threads changes nothing
+FLUSH_SECONDS = 30.0
+TINY = float(np.finfo(np.float32).tiny)  # what is smaller is nothing, also with threshold 0
+Loss = Literal["squared-hinge", "logistic"]
+LOSSES = ("squared-hinge", "logistic")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How a classifier is trained.
+
+    Parameters
+    ----------
+    loss
+        ``"squared-hinge"`` or ``"logistic"``.
+    cost
+        Weight of the losses against the size of the weights.
+    epochs
+        Passes over the documents at most.
+    tolerance
+        Violations below it count as none.
+    threshold
+        Weights smaller than this are dropped.
+    seed
+        Of the order in which documents are visited.
+    """
+
+    loss: Loss
+    cost: float
+    epochs: int
+    tolerance: float
+    threshold: float
+    seed: int
+
+
+class Task(NamedTuple):
+    """Some children of one node: those at the places ``first`` to before ``last``."""
+
+    tree: int
+    level: int
+    node: int
+    first: int
+    last: int
+
+
+class Chunk(NamedTuple):
+    """What a task learns: sparse rows by feature, and a bias per child."""
+
+    features: NDArray[np.int32]
+    ptr: NDArray[np.int64]
+    labels: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+
+def train_forest(
+    X: csr_array,
+    Y: csr_array,
+    trees: Sequence[LabelTree],
+    solver: Solver,
+    run: Run,
+    threads: int | None,
+) -> Forest:
+    """Train every classifier of some label trees.
+
+    A node learns from the documents that have a label below it. Tasks are independent, so they
+    run in threads and in any order; finished ones are kept in the run folder, and a resumed
+    training does not repeat them.
+
+    Parameters
+    ----------
+    X
+        Features, shape (n, D).
+    Y
+        Labels, shape (n, L).
+    trees
+        Trees over the L labels.
+    solver
+        How a classifier is trained.
+    run
+        Folder, resume and progress.
+    threads
+        Threads; None for all cores.
+    """
+    X = csr_array(X, dtype=np.float32)
+    order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
+    levels = [_Level(Y, tree, level) for tree in trees for level in range(tree.depth)]
+    tasks = [
+        task
+        for number, tree in enumerate(trees)
+        for level in range(tree.depth)
+        for task in _tasks(number, tree, level)
+    ]
+    finished = _Finished(run, _fingerprint(X, Y, trees, solver))
+    done: dict[Task, Chunk] = finished.load()
+    starts = np.cumsum([0, *(tree.depth for tree in trees)])
+    todo = [task for task in tasks if task not in done]
+    todo.sort(key=lambda task: -levels[starts[task.tree] + task.level].work(task))
+    hot = _Hot(X, order)
+    with run.progress.task("training", len(tasks), unit="groups of labels") as shown:
+        shown.advance(len(tasks) - len(todo))
+
+        def work(task: Task) -> tuple[Task, Chunk]:
+            return task, _train(hot, levels[starts[task.tree] + task.level], task, solver)
+
+        try:
+            for task, chunk in _in_threads(work, todo, workers(threads)):
+                done[task] = chunk
+                finished.add(task, chunk)
+                shown.advance()
+        finally:  # also when interrupted: what is done is kept
+            finished.flush()
+    return _assemble(trees, done, X.shape[1])
+
+
+def _tasks(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
+    offsets, _ = tree.children(level)
+    for node, size in enumerate(np.diff(offsets).tolist()):
+        if size > 1:  # an only child needs no decision
+            blocks = -(-size // BLOCK)
+            edges = [size * block // blocks for block in range(blocks + 1)]
+            for first, last in pairwise(edges):
+                yield Task(number, level, node, first, last)
+
+
+class _Hot:
+    """X with its features renumbered, the most frequent first: what is used often lies together."""
+
+    def __init__(self, X: csr_array, order: NDArray[np.int64]) -> None:
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        self.X = csr_array((X.data, place[X.indices], X.indptr), shape=X.shape)
+        self.order = order.astype(np.int32)
+        self._scratch = threading.local()
+
+    def scratch(self) -> NDArray[np.int32]:
+        """Return this thread's own array of -1, one per feature."""
+        if not hasattr(self._scratch, "place"):
+            self._scratch.place = np.full(self.X.shape[1], -1, np.int32)
+        place: NDArray[np.int32] = self._scratch.place
+        return place
+
+
+class _Level:
+    """The documents and true children of every node of one level of a tree."""
+
+    def __init__(self, Y: csr_array, tree: LabelTree, level: int) -> None:
+        self.below = csr_array(tree.indicators(Y, level + 1))
+        self.parent = np.ascontiguousarray(tree.levels[level], np.int32)
+        offsets, nodes = tree.children(level)
+        self.place = np.empty(len(nodes), np.int32)
+        self.place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
+        here = csc_array(tree.indicators(Y, level))
+        here.sort_indices()
+        self._ptr, self._rows = here.indptr, here.indices
+
+    def rows(self, node: int) -> NDArray[np.int32]:
+        """Return the documents with a label below ``node``, ascending."""
+        found: NDArray[np.int32] = self._rows[self._ptr[node] : self._ptr[node + 1]]
+        return found
+
+    def work(self, task: Task) -> int:
+        """Return a guess of the work of a task."""
+        return len(self.rows(task.node)) * (task.last - task.first)
+
+
+def _train(hot: _Hot, level: _Level, task: Task, solver: Solver) -> Chunk:
+    from labelgrove.models.linear import kernels
+
+    rows = level.rows(task.node)
+    X = hot.X
+    indptr, indices, data, features = kernels.gather(
+        X.indptr, X.indices, X.data, rows, hot.scratch()
+    )
+    true_ptr, true = kernels.truth(
+        *(level.below.indptr, level.below.indices, rows, level.parent, level.place),
+        *(task.node, task.first, task.last),
+    )
+    weights = np.zeros((len(features) + 1, task.last - task.first), np.float32)
+    seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
+    kernels.solve(
+        *(indptr, indices, data, true_ptr, true, weights),
+        *(np.float32(solver.cost), solver.loss == "logistic", solver.epochs),
+        *(np.float32(solver.tolerance), seed % 2**31),
+    )
+    original = hot.order[features]
+    by_number = np.argsort(original)
+    bias = weights[-1].copy()
+    weights[:-1] = weights[by_number]
+    threshold = max(solver.threshold, TINY)
+    kept, ptr, labels, values = kernels.compress(weights, original[by_number], threshold)
+    return Chunk(kept, ptr, labels, values, bias)
+
+
+def _in_threads(work: Any, tasks: Iterable[Task], n_threads: int) -> Iterator[tuple[Task, Chunk]]:
+    """Yield results as they come, with only a few tasks waiting: an interrupt is answered soon."""
+    waiting: set[Future[tuple[Task, Chunk]]] = set()
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for task in tasks:
+                waiting.add(pool.submit(work, task))
+                if len(waiting) > 2 * n_threads:
+                    ended, waiting = wait(waiting, return_when="FIRST_COMPLETED")
+                    yield from (future.result() for future in ended)
+            while waiting:
+                ended, waiting = wait(waiting, return_when="FIRST_COMPLETED")
+                yield from (future.result() for future in ended)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _assemble(trees: Sequence[LabelTree], done: dict[Task, Chunk], n_features: int) -> Forest:
+    """Put all chunks into flat arrays, in the order of trees, levels, nodes and places."""
+    roots, depths, child_parts, sizes, chunks, per_node = [], [], [], [], [], []
+    biases: list[NDArray[np.float32]] = []
+    n_nodes = 0
+    for number, tree in enumerate(trees):
+        roots.append(n_nodes)
+        depths.append(tree.depth)
+        for level in range(tree.depth):
+            offsets, nodes = tree.children(level)
+            n_nodes += tree.n_nodes(level)
+            last = level == tree.depth - 1
+            child_parts.append(nodes if last else nodes + n_nodes)
+            sizes.append(np.diff(offsets))
+            tasks: dict[int, list[Task]] = {}
+            for task in _tasks(number, tree, level):
+                tasks.setdefault(task.node, []).append(task)
+            for node in range(tree.n_nodes(level)):
+                own = [done[task] for task in tasks.get(node, [])]
+                chunks += [(task.first, done[task]) for task in tasks.get(node, [])]
+                per_node.append(len(own))
+                # an only child is certain
+                biases += [chunk.bias for chunk in own] or [np.full(1, 1e9, np.float32)]
+    parts = [chunk for _, chunk in chunks]
+    rows = np.array([len(part.features) for part in parts], np.int64)
+    entries = np.concatenate([[0], np.cumsum([len(part.labels) for part in parts])])
+    return Forest(
+        roots=np.array(roots, np.int32),
+        depths=np.array(depths, np.int32),
+        child_ptr=_offsets(np.concatenate(sizes)),
+        child=np.concatenate(child_parts).astype(np.int32),
+        bias=np.concatenate(biases),
+        chunk_ptr=_offsets(np.array(per_node)),
+        chunk_child=np.array([first for first, _ in chunks], np.int32),
+        chunk_rows=_offsets(rows),
+        row_feature=_joined([part.features for part in parts], np.int32),
+        row_ptr=_joined(
+            [part.ptr[:-1] + start for part, start in zip(parts, entries, strict=False)]
+            + [entries[-1:]],
+            np.int64,
+        ),
+        entry_label=_joined([part.labels for part in parts], np.uint16),
+        entry_value=_joined([part.values for part in parts], np.float32),
+        n_features=n_features,
+    )
+
+
+def _offsets(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _joined(parts: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(parts).astype(kind, copy=False) if parts else np.empty(0, kind)
+
+
+# --- resume -----------------------------------------------------------------------------------
+
+
+def _fingerprint(X: csr_array, Y: csr_array, trees: Sequence[LabelTree], solver: Solver) -> str:
+    """Return a checksum of all that the result depends on."""
+    about = (__version__, BLOCK, solver, X.shape, Y.shape)
+    digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
+    for array in (X.indptr, X.indices, X.data, Y.indptr, Y.indices):
+        digest.update(np.ascontiguousarray(array).data)
+    for tree in trees:
+        for level in tree.levels:
+            digest.update(np.ascontiguousarray(level).data)
+    return digest.hexdigest()
+
+
+class _Finished:
+    """Finished tasks in the run folder, written every half minute; nothing without a folder."""
+
+    def __init__(self, run: Run, fingerprint: str) -> None:
+        self._run, self._folder = run, run.folder
+        self._fingerprint = fingerprint
+        self._waiting: list[tuple[Task, Chunk]] = []
+        self._flushed = time.monotonic()
+        self._part = 0
+
+    def load(self) -> dict[Task, Chunk]:
+        """Return the finished tasks of an earlier run, or start a new one."""
+        if self._folder is None:
+            return {}
+        note = self._folder / "training"
+        if self._run.resume and note.exists():
+            if note.read_text(encoding="utf-8") != self._fingerprint:
+                raise InputError(
+                    f"{self._folder} holds a training on other data or with other settings; "
+                    "train without resuming, or as it was begun"
+                )
+            done: dict[Task, Chunk] = {}
+            for part in sorted(self._folder.glob("part-*")):
+                done.update(_read_part(part))
+                self._part += 1
+            self._run.progress.say(f"resuming: {len(done):,} groups of labels are done")
+            return done
+        with _writing_to(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            note.unlink(missing_ok=True)  # first, since parts mean nothing without it
+            for part in [*self._folder.glob("part-*"), *self._folder.glob(".part-*")]:
+                shutil.rmtree(part)
+            unfinished = self._folder / ".training"
+            unfinished.write_text(self._fingerprint, encoding="utf-8")
+            unfinished.rename(note)
+        return {}
+
+    def add(self, task: Task, chunk: Chunk) -> None:
+        """Keep a result; write what is waiting if it is time."""
+        if self._folder is not None:
+            self._waiting.append((task, chunk))
+            if time.monotonic() - self._flushed > FLUSH_SECONDS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if self._folder is None or not self._waiting:
+            return
+        values: dict[str, Any] = {"tasks": np.array([task for task, _ in self._waiting], np.int64)}
+        for name in Chunk._fields:
+            parts = [getattr(chunk, name) for _, chunk in self._waiting]
+            values[name] = np.concatenate(parts)
+            values[f"{name}_size"] = np.array([len(part) for part in parts], np.int64)
+        temporary = self._folder / f".part-{self._part:06d}"
+        with _writing_to(self._folder):
+            storage.write_values(temporary, values)
+            temporary.rename(self._folder / f"part-{self._part:06d}")
+        self._part += 1
+        self._waiting, self._flushed = [], time.monotonic()
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot keep the training in {folder}: {error.strerror or error}; make room there, or "
+            "choose another place"
+        ) from error
+
+
+def _read_part(folder: Path) -> dict[Task, Chunk]:
+    values = storage.read_values(folder)
+    columns = [
+        np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
+    ]
+    tasks = [Task(*numbers) for numbers in values["tasks"].tolist()]
+    return {task: Chunk(*parts) for task, *parts in zip(tasks, *columns, strict=True)}
