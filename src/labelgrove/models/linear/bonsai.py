@@ -19,6 +19,7 @@ from labelgrove.models.linear.classifier import LinearForest
 from labelgrove.models.linear.training import Loss
 
 TREES = ("k-means", "hierarchy")
+WIDE = 512
 
 
 class Bonsai(LinearForest):
@@ -33,11 +34,18 @@ class Bonsai(LinearForest):
     trees
         Number of k-means trees, whose probabilities are averaged; they differ by their seeds.
     branching
-        Children of a node of a k-means tree at most.
+        Children of a node at most while k-means grows a tree. Up to 512 clusters of labels then
+        become the root's own children.
     max_leaf
-        Labels below a node of the last level of a k-means tree at most.
+        Labels below a node of the last level of a k-means tree at most. Up to twice as many
+        labels need no tree at all.
     heaviest
         Features kept of a label's vector for clustering; None for all.
+    negatives
+        Nodes per document that learn from it although it is not theirs, because the levels above
+        find them likely. 0 gives the paper's way, with ``carry=1``.
+    carry
+        A label's score is its own probability times that of its path to this power.
     beam
         Nodes kept per level while ranking.
     sharpness
@@ -62,8 +70,10 @@ class Bonsai(LinearForest):
         tree: str | Sequence[Sequence[int]] = "k-means",
         trees: int = 1,
         branching: int = 100,
-        max_leaf: int = 400,
+        max_leaf: int = 200,
         heaviest: int | None = 500,
+        negatives: int = 10,
+        carry: float = 0.2,
         beam: int = 10,
         sharpness: float = 4.0,
         loss: Loss = "squared-hinge",
@@ -80,6 +90,8 @@ class Bonsai(LinearForest):
         self.branching = branching
         self.max_leaf = max_leaf
         self.heaviest = heaviest
+        self.negatives = negatives
+        self.carry = carry
         self.beam = beam
         self.sharpness = sharpness
         self.loss = loss
@@ -99,14 +111,21 @@ class Bonsai(LinearForest):
             if context.labels is None or not len(context.labels.parents.indices):
                 raise InputError("tree='hierarchy' needs labels with parents: give a vocabulary")
             return [LabelTree.from_parents(context.labels.parents, Y.shape[1])]
+        if Y.shape[1] <= 2 * self.max_leaf:
+            return [LabelTree([np.zeros(Y.shape[1], np.int32)])]
         context.run.progress.say("growing label trees")
         vectors = label_vectors(X, Y, heaviest=self.heaviest)
-        return [
-            LabelTree.kmeans(
-                vectors, self.branching, self.max_leaf, seed=self.seed + i, threads=self.threads
-            )
-            for i in range(self.trees)
-        ]
+        return [self._grow_one(vectors, self.seed + number) for number in range(self.trees)]
+
+    def _grow_one(self, vectors: csr_array, seed: int) -> LabelTree:
+        tree = LabelTree.kmeans(
+            vectors, self.branching, self.max_leaf, seed=seed, threads=self.threads
+        )
+        clusters = tree.depth - 1
+        # few clusters are told apart best in one step from the root
+        if clusters > 1 and tree.n_nodes(clusters) <= WIDE:
+            return tree.keep_depths([clusters])
+        return tree
 
 
 def _given(tree: Sequence[Sequence[int]], n_labels: int) -> LabelTree:

@@ -18,7 +18,15 @@ from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
 
-LEAST = {"trees": 1, "branching": 2, "max_leaf": 1, "heaviest": 1, "beam": 1, "epochs": 1}
+LEAST = {
+    "negatives": 0,
+    "trees": 1,
+    "branching": 2,
+    "max_leaf": 1,
+    "heaviest": 1,
+    "beam": 1,
+    "epochs": 1,
+}
 POSITIVE = ("cost", "sharpness", "tolerance")
 
 
@@ -26,8 +34,10 @@ class LinearForest(Classifier):
     """Linear classifiers down one or more label trees.
 
     Every node has a classifier for each of its children, trained on the documents that have a
-    label below the node. A text descends from the root; on each level the ``beam`` most probable
-    nodes are kept, and a label's probability is the product along its path.
+    label below the node, and on those that the levels above would send there by mistake. A text
+    descends from the root; on each level the ``beam`` most probable nodes are kept. A label's
+    score is its own probability times that of its path to the power ``carry``: the more wrong
+    documents its classifier has seen, the less it needs to lean on the path.
 
     The score s of a classifier becomes the probability 1 / (1 + exp(-a s)). The papers take
     exp(-max(0, 1 - s)^2), which is 1 for every score above 1, so that a text with many labels
@@ -40,6 +50,8 @@ class LinearForest(Classifier):
     """
 
     beam: int = 1
+    carry: float = 1.0
+    negatives: int = 0
     sharpness: float
     loss: Loss
     cost: float
@@ -67,6 +79,8 @@ class LinearForest(Classifier):
             tolerance=float(self.tolerance),
             threshold=float(self.threshold),
             seed=int(self.seed),
+            negatives=int(self.negatives),
+            sharpness=float(self.sharpness) if self.negatives else 1.0,
         )
         trees = self._grow(X, Y, context)
         self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
@@ -80,6 +94,8 @@ class LinearForest(Classifier):
             value = settings.get(name, least)
             if value is not None and value < least:
                 raise InputError(f"{name} must be a whole number from {least}, got {value!r}")
+        if not 0 <= self.carry <= 1:
+            raise InputError(f"carry must be between 0 and 1, got {self.carry!r}")
         for name in POSITIVE:
             if not 0 < settings[name] < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
@@ -110,7 +126,9 @@ class LinearForest(Classifier):
         return rows
 
     def _rank(self, X: Features, k: int) -> Ranking:
-        return self.forest_.rank(self._known_rows(X), k, self.beam, self.sharpness, self.threads)
+        return self.forest_.rank(
+            self._known_rows(X), k, self.beam, self.sharpness, self.threads, self.carry
+        )
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return each feature's share in the scores along the label's path, over all trees."""

@@ -129,7 +129,13 @@ class Forest:
         return found
 
     def rank(
-        self, X: csr_array, k: int, beam: int, sharpness: float, threads: int | None = None
+        self,
+        X: csr_array,
+        k: int,
+        beam: int,
+        sharpness: float,
+        threads: int | None = None,
+        carry: float = 1.0,
     ) -> Ranking:
         """Return the best k labels of each row, averaged over the trees.
 
@@ -145,10 +151,12 @@ class Forest:
             Slope of the logistic function that turns a score into a probability.
         threads
             Threads; None for all cores.
+        carry
+            A label's score is its own probability times that of its path to this power.
         """
         named = k if len(self.roots) == 1 else max(k, NAMED)
         if X.shape[0] <= FEW:
-            return _mean(self._rank_few(X, named, beam, sharpness), k)
+            return _mean(self._rank_few(X, named, beam, sharpness, carry), k)
         widest = int(np.diff(self.child_ptr).max(initial=1))
         rows = max(1, CELLS // (widest * max(beam, 1)))
         parts = []
@@ -156,13 +164,15 @@ class Forest:
             for start in range(0, X.shape[0], rows):
                 batch = X[start : start + rows]
                 trees = [
-                    self._descend(batch, int(root), int(depth), named, beam, sharpness, pool)
-                    for root, depth in zip(self.roots, self.depths, strict=True)
+                    self._descend(batch, root, depth, named, beam, sharpness, carry, pool)
+                    for root, depth in zip(self.roots.tolist(), self.depths.tolist(), strict=True)
                 ]
                 parts.append(_mean(trees, k))
         return Ranking.concatenate(parts) if parts else Ranking.empty(0, k)
 
-    def _rank_few(self, X: csr_array, k: int, beam: int, sharpness: float) -> list[Ranking]:
+    def _rank_few(
+        self, X: csr_array, k: int, beam: int, sharpness: float, carry: float
+    ) -> list[Ranking]:
         """Rank row by row in each tree, without threads, tables or anything else to set up."""
         from labelgrove.models.linear import kernels
 
@@ -173,7 +183,8 @@ class Forest:
             for i in range(X.shape[0]):
                 row = slice(X.indptr[i], X.indptr[i + 1])
                 kernels.rank_one(
-                    *(X.indices[row], X.data[row], root, depth, beam, np.float32(sharpness)),
+                    *(X.indices[row], X.data[row], root, depth, beam),
+                    *(np.float32(sharpness), np.float32(carry)),
                     *(self.child_ptr, self.child, self.bias, self.chunk_ptr, self.chunk_child),
                     *(self.chunk_rows, self.row_feature, self.row_ptr),
                     *(self.entry_label, self.entry_value, nodes[i], logps[i]),
@@ -189,6 +200,7 @@ class Forest:
         k: int,
         beam: int,
         sharpness: float,
+        carry: float,
         pool: ThreadPoolExecutor,
     ) -> Ranking:
         from labelgrove.models.linear import kernels
@@ -200,6 +212,8 @@ class Forest:
             kept = nodes >= 0
             pair_ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
             pair_node, pair_logp = nodes[kept], logps[kept]
+            if level == depth - 1:
+                pair_logp *= np.float32(carry)
             pair_row = np.repeat(np.arange(n), np.diff(pair_ptr))
             sizes = self.child_ptr[pair_node + 1] - self.child_ptr[pair_node]
             pair_out = np.concatenate([[0], np.cumsum(sizes)])

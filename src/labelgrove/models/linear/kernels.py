@@ -373,12 +373,13 @@ def select(
 
 @njit(cache=True, nogil=True)
 def rank_one(
-    indices, data, root, depth, beam, sharpness, child_ptr, child, bias, chunk_ptr, chunk_child,
-    chunk_rows, row_feature, row_ptr, entry_label, entry_value, nodes, logps,
+    indices, data, root, depth, beam, sharpness, carry, child_ptr, child, bias, chunk_ptr,
+    chunk_child, chunk_rows, row_feature, row_ptr, entry_label, entry_value, nodes, logps,
 ):  # fmt: skip
     """Descend one tree for one row, as `score_chunk` and `select` do for many.
 
-    The best labels and their log probabilities go to ``nodes`` and ``logps`` of shape (k,).
+    The best labels and their log probabilities go to ``nodes`` and ``logps`` of shape (k,). The
+    log probability of a label's path counts ``carry`` times.
     """
     k = len(nodes)
     here = np.full(max(beam, 1), -1, np.int32)
@@ -386,6 +387,8 @@ def rank_one(
     here[0] = root
     n_here = 1
     for level in range(depth):
+        if level == depth - 1:
+            here_logps *= carry
         width = k if level == depth - 1 else max(beam, 1)
         below = np.full(width, -1, np.int32)
         below_logps = np.full(width, -np.inf, np.float32)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -51,6 +52,11 @@ class Solver:
         Weights smaller than this are dropped.
     seed
         Of the order in which documents are visited.
+    negatives
+        Nodes per document that the levels above take for its own, whether they are or not; their
+        classifiers learn from it too. 0 for none: a node sees only documents below it.
+    sharpness
+        Slope of the probabilities by which these nodes are found.
     """
 
     loss: Loss
@@ -59,6 +65,8 @@ class Solver:
     tolerance: float
     threshold: float
     seed: int
+    negatives: int = 0
+    sharpness: float = 4.0
 
 
 class Task(NamedTuple):
@@ -111,34 +119,49 @@ def train_forest(
         Threads; None for all cores.
     """
     X = csr_array(X, dtype=np.float32)
-    order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
-    levels = [_Level(Y, tree, level) for tree in trees for level in range(tree.depth)]
-    tasks = [
-        task
-        for number, tree in enumerate(trees)
-        for level in range(tree.depth)
-        for task in _tasks(number, tree, level)
-    ]
+    hot = _Hot(X)
     finished = _Finished(run, _fingerprint(X, Y, trees, solver))
-    done: dict[Task, Chunk] = finished.load()
-    starts = np.cumsum([0, *(tree.depth for tree in trees)])
-    todo = [task for task in tasks if task not in done]
-    todo.sort(key=lambda task: -levels[starts[task.tree] + task.level].work(task))
-    hot = _Hot(X, order)
-    with run.progress.task("training", len(tasks), unit="groups of labels") as shown:
-        shown.advance(len(tasks) - len(todo))
-
-        def work(task: Task) -> tuple[Task, Chunk]:
-            return task, _train(hot, levels[starts[task.tree] + task.level], task, solver)
-
+    done = finished.load()
+    levels = [(number, level) for number, tree in enumerate(trees) for level in range(tree.depth)]
+    total = sum(len(list(_tasks(number, trees[number], level))) for number, level in levels)
+    with run.progress.task("training", total, unit="groups of labels") as shown:
+        shown.advance(len(done))
         try:
-            for task, chunk in _in_threads(work, todo, workers(threads)):
-                done[task] = chunk
-                finished.add(task, chunk)
-                shown.advance()
+            for number, level in levels:
+                todo = [t for t in _tasks(number, trees[number], level) if t not in done]
+                if not todo:
+                    continue
+                here = _Level(Y, trees[number], level)
+                if level and solver.negatives:
+                    above = _upper_part(trees[number], number, level, done, X.shape[1])
+                    n_nodes = trees[number].n_nodes(level)
+                    here.add(_likely(X, above, n_nodes, solver, threads))
+                todo.sort(key=here.work, reverse=True)
+                work = partial(_train, hot, here, solver)
+                for task, chunk in _in_threads(work, todo, workers(threads)):
+                    done[task] = chunk
+                    finished.add(task, chunk)
+                    shown.advance()
         finally:  # also when interrupted: what is done is kept
             finished.flush()
     return _assemble(trees, done, X.shape[1])
+
+
+def _upper_part(
+    tree: LabelTree, number: int, level: int, done: dict[Task, Chunk], n_features: int
+) -> Forest:
+    """Return the levels above ``level`` of a tree, whose nodes are the forest's labels."""
+    own = {task._replace(tree=0): chunk for task, chunk in done.items() if task.tree == number}
+    return _assemble([LabelTree(tree.levels[:level])], own, n_features)
+
+
+def _likely(
+    X: csr_array, above: Forest, n_nodes: int, solver: Solver, threads: int | None
+) -> csr_array:
+    """Return the nodes of a tree's last level that it finds most likely, shape (n, n_nodes)."""
+    beam = max(10, solver.negatives)
+    found = above.rank(X, min(solver.negatives, n_nodes), beam, solver.sharpness, threads)
+    return found.to_csr(n_nodes)
 
 
 def _tasks(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
@@ -154,7 +177,8 @@ def _tasks(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
 class _Hot:
     """X with its features renumbered, the most frequent first: what is used often lies together."""
 
-    def __init__(self, X: csr_array, order: NDArray[np.int64]) -> None:
+    def __init__(self, X: csr_array) -> None:
+        order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         self.X = csr_array((X.data, place[X.indices], X.indptr), shape=X.shape)
@@ -178,21 +202,30 @@ class _Level:
         offsets, nodes = tree.children(level)
         self.place = np.empty(len(nodes), np.int32)
         self.place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
-        here = csc_array(tree.indicators(Y, level))
-        here.sort_indices()
-        self._ptr, self._rows = here.indptr, here.indices
+        self._here = csc_array(tree.indicators(Y, level))
+
+    def add(self, likely: csr_array) -> None:
+        """Let nodes learn also from the documents that are stored in ``likely`` (n, nodes).
+
+        A document without labels teaches nothing: they may just be missing.
+        """
+        labelled = np.repeat(np.diff(self.below.indptr) > 0, np.diff(likely.indptr))
+        likely.data[:] = labelled
+        likely.eliminate_zeros()
+        self._here = csc_array(self._here + likely)
 
     def rows(self, node: int) -> NDArray[np.int32]:
-        """Return the documents with a label below ``node``, ascending."""
-        found: NDArray[np.int32] = self._rows[self._ptr[node] : self._ptr[node + 1]]
-        return found
+        """Return the documents that ``node`` learns from, ascending."""
+        ptr = self._here.indptr
+        return np.sort(self._here.indices[ptr[node] : ptr[node + 1]])
 
     def work(self, task: Task) -> int:
         """Return a guess of the work of a task."""
-        return len(self.rows(task.node)) * (task.last - task.first)
+        ptr = self._here.indptr
+        return int(ptr[task.node + 1] - ptr[task.node]) * (task.last - task.first)
 
 
-def _train(hot: _Hot, level: _Level, task: Task, solver: Solver) -> Chunk:
+def _train(hot: _Hot, level: _Level, solver: Solver, task: Task) -> tuple[Task, Chunk]:
     from labelgrove.models.linear import kernels
 
     rows = level.rows(task.node)
@@ -217,7 +250,7 @@ def _train(hot: _Hot, level: _Level, task: Task, solver: Solver) -> Chunk:
     weights[:-1] = weights[by_number]
     threshold = max(solver.threshold, TINY)
     kept, ptr, labels, values = kernels.compress(weights, original[by_number], threshold)
-    return Chunk(kept, ptr, labels, values, bias)
+    return task, Chunk(kept, ptr, labels, values, bias)
 
 
 def _in_threads(work: Any, tasks: Iterable[Task], n_threads: int) -> Iterator[tuple[Task, Chunk]]:

@@ -1,0 +1,157 @@
+"""The solver reaches the optimum that scipy and liblinear find."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from labelgrove.models.linear import kernels
+
+
+def with_constant(X):
+    return np.hstack([X.toarray().astype(float), np.ones((X.shape[0], 1))])
+
+
+def objective(w, A, sign, cost, logistic):
+    """Return |w|^2 / 2 + cost * sum of losses, and its slope."""
+    margin = sign * (A @ w)
+    if logistic:
+        loss, slope = np.logaddexp(0, -margin), -1 / (1 + np.exp(np.clip(margin, -500, 500)))
+    else:
+        loss, slope = np.maximum(0, 1 - margin) ** 2, -2 * np.maximum(0, 1 - margin)
+    return w @ w / 2 + cost * loss.sum(), w + cost * (A.T @ (sign * slope))
+
+
+def optimum(A, sign, cost, logistic):
+    found = minimize(
+        *(objective, np.zeros(A.shape[1])),
+        args=(A, sign, cost, logistic),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9},
+    )
+    return found.x
+
+
+def solve(X, Y, cost=1.0, logistic=False, epochs=3000, tolerance=1e-5, seed=1):
+    weights = np.zeros((X.shape[1] + 1, Y.shape[1]), np.float32)
+    used = kernels.solve(
+        *(X.indptr.astype(np.int64), X.indices, X.data),
+        *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
+        *(np.float32(cost), logistic, epochs, np.float32(tolerance), seed),
+    )
+    return weights, used
+
+
+def problem(seed, n=40, n_features=15, n_labels=6, scale=1.0, density=0.3, truth=0.2):
+    rng = np.random.default_rng(seed)
+    X = scale * rng.standard_normal((n, n_features)) * (rng.random((n, n_features)) < density)
+    Y = rng.random((n, n_labels)) < truth
+    return csr_array(X.astype(np.float32)), csr_array(Y.astype(np.float32))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 50),
+    n_features=st.integers(0, 20),
+    n_labels=st.integers(1, 6),
+    density=st.sampled_from([0.0, 0.1, 0.5]),
+    cost=st.sampled_from([0.01, 1.0, 5.0]),
+    logistic=st.booleans(),
+)
+def test_objective_and_weights_are_those_of_the_optimum(
+    seed, n, n_features, n_labels, density, cost, logistic
+):
+    X, Y = problem(seed, n, n_features, n_labels, density=density)
+    weights, _ = solve(X, Y, cost, logistic)
+    A = with_constant(X)
+    for c in range(n_labels):
+        sign = 2 * Y.toarray()[:, c] - 1
+        best = optimum(A, sign, cost, logistic)
+        least = objective(best, A, sign, cost, logistic)[0]
+        reached = objective(weights[:, c].astype(float), A, sign, cost, logistic)[0]
+        assert reached == pytest.approx(least, rel=1e-3)
+        np.testing.assert_allclose(weights[:, c], best, atol=0.02 * max(1, abs(best).max()))
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+def test_same_as_liblinear(logistic):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    svm = pytest.importorskip("sklearn.svm")
+    X, Y = problem(3, n=120, n_features=30, n_labels=4)
+    weights, _ = solve(X, Y, cost=0.7, logistic=logistic, tolerance=1e-6)
+    A = with_constant(X)
+    for c in range(4):
+        shared = {"C": 0.7, "fit_intercept": False, "tol": 1e-8, "max_iter": 100_000}
+        if logistic:
+            peer = linear_model.LogisticRegression(**shared)
+        else:
+            peer = svm.LinearSVC(dual=True, loss="squared_hinge", random_state=0, **shared)
+        peer.fit(A, Y.toarray()[:, c])
+        np.testing.assert_allclose(weights[:, c], peer.coef_[0], atol=1e-3)
+
+
+def test_quiet_rows_have_the_last_word():
+    """Two documents that pull at one bias: each is at rest right after its own step.
+
+    A solver that ends when the documents it did look at are at rest ends far from the optimum.
+    """
+    X = csr_array((2, 1), dtype=np.float32)
+    Y = csr_array(np.array([[1.0], [0.0]], np.float32))
+    for seed in range(20):
+        weights, _ = solve(X, Y, cost=30.0, seed=seed)
+        assert abs(weights[1, 0]) < 1e-3, f"the bias is {weights[1, 0]} for seed {seed}"
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("n_labels", [1, 2, 9, 64])
+def test_labels_do_not_influence_each_other(n_labels, logistic):
+    """At the optimum; on the way there they share the order in which documents rest."""
+    X, Y = problem(5, n_labels=n_labels, truth=0.1)
+    together, _ = solve(X, Y, logistic=logistic, tolerance=1e-6)
+    for c in range(0, n_labels, 8):
+        alone, _ = solve(X, csr_array(Y[:, [c]]), logistic=logistic, tolerance=1e-6)
+        np.testing.assert_allclose(together[:, c], alone[:, 0], atol=1e-4)
+
+
+def test_seed_changes_the_way_and_not_the_goal():
+    X, Y = problem(6)
+    first, _ = solve(X, Y, epochs=2, seed=1)
+    again, _ = solve(X, Y, epochs=2, seed=1)
+    other, _ = solve(X, Y, epochs=2, seed=2)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    goals = [solve(X, Y, tolerance=1e-6, seed=seed)[0] for seed in (1, 2)]
+    np.testing.assert_allclose(*goals, atol=1e-4)
+
+
+def test_stops_by_tolerance_or_by_epochs():
+    X, Y = problem(7)
+    assert solve(X, Y, epochs=3, tolerance=1e-6)[1] == (3, 3 * 40), "nothing rests yet"
+    epochs, visits = solve(X, Y, epochs=3000, tolerance=0.1)[1]
+    assert epochs < 3000
+    assert visits < epochs * 40, "documents on which nothing moves are set aside"
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+def test_no_documents_and_no_features(logistic):
+    nothing = csr_array((0, 0), dtype=np.float32)
+    weights, used = solve(nothing, csr_array((0, 3), dtype=np.float32), logistic=logistic)
+    assert not weights.any()
+    assert used == (1, 0)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 30.0])
+def test_logistic_steps_stay_inside_their_bounds(scale):
+    X, Y = problem(8, n=20, scale=scale)
+    weights, _ = solve(X, Y, cost=20.0, logistic=True, epochs=5000)
+    A = with_constant(X)
+    assert np.isfinite(weights).all()
+    for c in range(Y.shape[1]):
+        sign = 2 * Y.toarray()[:, c] - 1
+        least = objective(optimum(A, sign, 20.0, True), A, sign, 20.0, True)[0]
+        reached = objective(weights[:, c].astype(float), A, sign, 20.0, True)[0]
+        assert reached == pytest.approx(least, rel=1e-2)
