@@ -12,6 +12,7 @@ counted and what is not is told in README.md beside this file.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -108,6 +109,11 @@ class Bench:
     def __init__(self, work: Path, limit: float) -> None:
         self.work, self.limit, self.source = work.resolve(), limit, source()
         (self.work / "steps").mkdir(parents=True, exist_ok=True)
+        self.lock = (self.work / "lock").open("w")  # held until the process ends, however it ends
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(f"another run works in {self.work}: wait for it, or give another --work")
         self.file = self.work / "results.jsonl"
         self.results: dict[tuple[str, str, str], dict[str, Any]] = {}
         for line in self.file.read_text("utf-8").splitlines() if self.file.exists() else []:

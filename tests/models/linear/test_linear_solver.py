@@ -24,13 +24,25 @@ def objective(w, A, sign, cost, logistic):
     return w @ w / 2 + cost * loss.sum(), w + cost * (A.T @ (sign * slope))
 
 
+def curvature(w, A, sign, cost, logistic):
+    """Return the second derivative of the objective, where it has one."""
+    margin = sign * (A @ w)
+    if logistic:
+        p = 1 / (1 + np.exp(np.clip(margin, -500, 500)))
+        bend = p * (1 - p)
+    else:
+        bend = 2.0 * (margin < 1)
+    return np.eye(len(w)) + cost * (A.T * bend) @ A
+
+
 def optimum(A, sign, cost, logistic):
     found = minimize(
         *(objective, np.zeros(A.shape[1])),
         args=(A, sign, cost, logistic),
         jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9},
+        hess=curvature,
+        method="trust-exact",
+        options={"maxiter": 10_000, "gtol": 1e-8},
     )
     return found.x
 
