@@ -19,7 +19,7 @@ from labelgrove.cli.models import models
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
-from labelgrove.core.errors import LabelgroveError, StorageError
+from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
 
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
@@ -33,12 +33,6 @@ app = typer.Typer(
 )
 
 
-class StoppedError(LabelgroveError):
-    """The user pressed Ctrl-C."""
-
-    exit_code = 130
-
-
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Take an interrupt and a closed pipe away from typer, which would be silent about them."""
 
@@ -49,7 +43,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            raise StoppedError("stopped; nothing was saved") from None
+            raise StoppedError("stopped") from None
         except BrokenPipeError:  # the reader of our output went away, as head does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:

@@ -53,6 +53,7 @@ def train(
     """Learn a tagger from documents with labels."""
     from labelgrove.cli.tables import print_scores
     from labelgrove.core import storage
+    from labelgrove.core.errors import StoppedError
     from labelgrove.core.types import Run
 
     if valid is not None and validation is not None:
@@ -65,7 +66,12 @@ def train(
     tagger = _tagger(_read_recipe(recipe), settings or [], model, validation, seed, threads)
     folder = out.with_name(f"{out.name}.run")
     run = Run(folder=folder, resume=resume, progress=progress)
-    tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
+    try:
+        tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
+    except KeyboardInterrupt:
+        if not folder.exists():
+            raise
+        raise StoppedError("stopped; the same command with --resume goes on from here") from None
     options.say_skipped(corpus, held)
     tagger.save(out, overwrite=overwrite)
     shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: its checkpoints are not needed

@@ -1,6 +1,6 @@
 """Settings as scikit-learn knows them, without importing it.
 
-Importing scikit-learn takes longer than tagging ten thousand texts. Its ``clone``, pipelines and
+Importing scikit-learn would take half of a short command's time. Its ``clone``, pipelines and
 searches ask an estimator for a few methods only; they are here.
 """
 

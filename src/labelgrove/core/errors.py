@@ -70,6 +70,12 @@ class NotFittedError(LabelgroveError, ValueError, AttributeError):
     exit_code: ClassVar[int] = 2
 
 
+class StoppedError(LabelgroveError):
+    """The user pressed Ctrl-C."""
+
+    exit_code: ClassVar[int] = 130
+
+
 class StorageError(LabelgroveError):
     """A folder could not be written or read."""
 

@@ -82,7 +82,7 @@ def read_corpus(
     on_bad
         What happens at a bad row: ``"stop"`` raises, ``"skip"`` leaves it out and counts it.
     labelled
-        False where documents may come without labels, as for tagging.
+        False where labels are not wanted, as for tagging: they may be missing and are not read.
 
     Examples
     --------

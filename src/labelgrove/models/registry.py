@@ -22,7 +22,7 @@ MODELS: Registry[Classifier] = Registry(
         ),
         "one-vs-rest": Entry(
             "labelgrove.models.linear.one_vs_rest:OneVsRest",
-            "a linear classifier for every label: most accurate up to some thousand labels",
+            "a linear classifier for every label, no tree: slow where labels are many",
             "Babbar and Schölkopf 2017",
         ),
         "most-frequent": Entry(

@@ -66,7 +66,8 @@ class Tagger(Configured):
     learned_
         Label space, featurizers, model, calibration and thresholds.
     scores_
-        Metrics on held-out documents; empty without them.
+        Metrics on held-out documents; empty without them. The threshold was tuned on the same
+        documents, so F1 and its kin are flattered a little.
 
     Examples
     --------

@@ -277,10 +277,6 @@ def _mean(rankings: list[Ranking], k: int) -> Ranking:
     """Average the scores of rankings and keep the best k; a label that one lacks has 0 there."""
     if len(rankings) == 1:
         return rankings[0]
-    n = len(rankings[0])
-    total = sum(
-        ranking.to_csr(int(max(each.labels.max(initial=0) for each in rankings)) + 1)
-        for ranking in rankings
-    )
-    mean = csr_array(total) / len(rankings)
-    return Ranking.from_csr(csr_array(mean), k) if n else Ranking.empty(0, k)
+    width = max(int(ranking.labels.max(initial=0)) for ranking in rankings) + 1
+    total = sum(ranking.to_csr(width) for ranking in rankings)
+    return Ranking.from_csr(csr_array(total / len(rankings)), k)

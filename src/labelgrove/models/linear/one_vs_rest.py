@@ -20,7 +20,7 @@ from labelgrove.models.linear.training import Loss
 class OneVsRest(LinearForest):
     """A linear classifier for every label, trained on all documents that have labels.
 
-    The most accurate of the linear models, in time that grows with documents x labels.
+    It needs no tree; its time grows with documents x labels.
 
     Parameters
     ----------

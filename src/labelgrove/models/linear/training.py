@@ -99,9 +99,10 @@ def train_forest(
 ) -> Forest:
     """Train every classifier of some label trees.
 
-    A node learns from the documents that have a label below it. Tasks are independent, so they
-    run in threads and in any order; finished ones are kept in the run folder, and a resumed
-    training does not repeat them.
+    A node learns from the documents that have a label below it and, with ``solver.negatives``,
+    from those that the levels above find likely to. Tasks of a level are independent, so they run
+    in threads and in any order, level after level; finished ones are kept in the run folder, and
+    a resumed training does not repeat them.
 
     Parameters
     ----------
@@ -120,7 +121,8 @@ def train_forest(
     """
     X = csr_array(X, dtype=np.float32)
     hot = _Hot(X)
-    finished = _Finished(run, _fingerprint(X, Y, trees, solver))
+    # a checksum reads all of X: only where there is something to compare it with
+    finished = _Finished(run, _fingerprint(X, Y, trees, solver) if run.folder else "")
     done = finished.load()
     levels = [(number, level) for number, tree in enumerate(trees) for level in range(tree.depth)]
     total = sum(len(list(_tasks(number, trees[number], level))) for number, level in levels)
