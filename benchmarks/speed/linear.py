@@ -16,16 +16,17 @@ import fcntl
 import hashlib
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from growth_figure import Panel, draw, power_law
+from machine import machine as described
 from scipy.sparse import load_npz
 
 import labelgrove
@@ -94,6 +95,18 @@ GROWTH = {  # documents, labels
     "documents, 10,000 labels": [(n, 10_000) for n in (10_000, 30_000, 100_000, 300_000)],
     "both": [(labels, labels) for labels in (1_000, 10_000, 100_000, 1_000_000)],
 }
+SERIES = {  # as the figure names them
+    "labels, 100,000 documents": "more labels, 100,000 documents",
+    "documents, 10,000 labels": "more documents, 10,000 labels",
+    "both": "more of both, as many of each",
+}
+PICTURE = "growth.svg"
+PANELS = (  # title, unit, figure, factor
+    ("training", "seconds", "train_s", 1.0),
+    ("memory of training", "MB", "train_bytes", 1e-6),
+    ("ranking 10,000 documents", "seconds", "batch_s", 1.0),
+    ("ranking one document", "milliseconds", "single_s", 1e3),
+)
 
 
 # --- running ----------------------------------------------------------------------------------
@@ -356,41 +369,82 @@ def goal_table(bench: Bench, sets: list[str]) -> list[str]:
     return ["## Against the goals", "", *table(head, rows)] if rows else []
 
 
+class Point(NamedTuple):
+    """What was measured on planted documents; ``size`` is the number that grows."""
+
+    documents: int
+    labels: int
+    size: int
+    figures: dict[str, Any]
+
+
+def growth_points(bench: Bench) -> dict[str, list[Point]]:
+    """Return what was measured in each series of growth."""
+    found = {}
+    for series, points in GROWTH.items():
+        grown = 0 if series.startswith("documents") else 1
+        found[series] = [
+            Point(*point, size=point[grown], figures=bench.row(planted(*point), "bonsai"))
+            for point in points
+            if bench.complete(planted(*point), "bonsai")
+        ]
+    return {series: points for series, points in found.items() if points}
+
+
+def growing(points: list[Point], key: str) -> tuple[list[int], list[float]]:
+    """Return sizes and values of one figure; memory without what an empty process holds."""
+    found = {
+        point.size: point.figures[key]
+        - (point.figures["empty_bytes"] if key == "train_bytes" else 0)
+        for point in points
+        if key in point.figures
+    }
+    kept = {size: value for size, value in found.items() if value > 0}
+    return list(kept), list(kept.values())
+
+
 def growth_tables(bench: Bench) -> list[str]:
     """Return the figures of bonsai on planted data, and the exponents of their growth."""
     columns = {key: COLUMNS[key] for key in (*list(COLUMNS)[:8], "P@1", "P@5")}
     lines: list[str] = []
-    for series, points in GROWTH.items():
-        found = [(*point, bench.row(planted(*point), "bonsai")) for point in points]
-        found = [each for each in found if bench.complete(planted(*each[:2]), "bonsai")]
+    for series, points in growth_points(bench).items():
         rows = [
-            [f"{documents:,}", f"{labels:,}", *(cell(row, *how) for how in columns.values())]
-            for documents, labels, row in found
+            [f"{each.documents:,}", f"{each.labels:,}"]
+            + [cell(each.figures, *how) for how in columns.values()]
+            for each in points
         ]
-        if len(found) > 1:
-            sizes = [point[0] if "documents," in series else point[1] for point in found]
-            rows.append(
-                ["exponent", "", *(exponent(sizes, found, how[0]) for how in columns.values())]
-            )
-        if rows:
-            lines += [f"### Growing {series}", "", *table(["documents", "labels", *columns], rows)]
+        rows.append(["exponent", "", *(exponent(points, how[0]) for how in columns.values())])
+        lines += [f"### Growing {series}", "", *table(["documents", "labels", *columns], rows)]
     if not lines:
         return []
     told = (
         "Bonsai with its default settings on planted documents (`peers/make_data.py`); batch: "
         "10,000 documents. Exponents are slopes of least squares between logarithms; those of "
-        "memory leave out what the process holds before it reads any data."
+        "memory, and the figure, leave out what the process holds before it reads any data."
     )
-    return ["## Growth", "", told, "", *lines]
+    picture = f"![Time and memory against the number of labels and of documents]({PICTURE})"
+    return ["## Growth", "", told, "", picture, "", *lines]
 
 
-def exponent(sizes: list[int], found: list[Any], key: str) -> str:
+def exponent(points: list[Point], key: str) -> str:
     if key not in ("train_s", "cpu_s", "train_bytes", "disk", "batch_s", "single_s"):
         return ""
-    values = [row[key] - (row["empty_bytes"] if key == "train_bytes" else 0) for *_, row in found]
-    if min(values) <= 0:
-        return ""
-    return f"{np.polyfit(np.log(sizes), np.log(values), 1)[0]:.2f}"
+    sizes, values = growing(points, key)
+    return f"{power_law(sizes, values)[0]:.2f}" if len(sizes) > 1 else ""
+
+
+def growth_picture(bench: Bench) -> str:
+    """Return the figure of growth, or nothing where nothing was measured."""
+    measured = growth_points(bench)
+    panels = []
+    for title, unit, key, factor in PANELS:
+        series = {}
+        for name, points in measured.items():
+            sizes, values = growing(points, key)
+            series[SERIES[name]] = sizes, [factor * value for value in values]
+        panels.append(Panel(title, unit, series))
+    across = "labels or documents, whichever grow"
+    return draw("bonsai on planted documents", across, panels) if measured else ""
 
 
 def machine(bench: Bench) -> str:
@@ -400,17 +454,7 @@ def machine(bench: Bench) -> str:
         for name, version in result.get("versions", {}).items()
         if name not in ("numpy", "scipy")
     }
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    except (OSError, StopIteration, ValueError):
-        processor, memory = platform.processor() or platform.machine(), 0.0
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
-    return (
-        f"{processor}, {os.cpu_count()} cores, {memory:.0f} GiB; {platform.system()}, Python "
-        f"{platform.python_version()}; {versions}."
-    )
+    return described(found)
 
 
 def report(bench: Bench) -> str:
@@ -501,6 +545,8 @@ def main() -> None:
             grow(bench, asked.most, asked.again)
     except FailedError as error:  # no data; what else fails is noted and passed over
         sys.exit(str(error))
+    if picture := growth_picture(bench):
+        asked.out.with_name(PICTURE).write_text(picture, encoding="utf-8")
     asked.out.write_text(report(bench), encoding="utf-8")
     say(f"tables in {asked.out}")
 

@@ -60,3 +60,23 @@ def test_settings_a_class_lacks_are_told(tmp_path):
     Centroid().fit(X, Y).save(tmp_path / "m")
     with pytest.raises(DamagedError, match="settings that 'centroid' lacks"):
         Older.load(tmp_path / "m")
+
+
+class KeepsItsStateElsewhere(Centroid):
+    kept = None
+
+    def state(self):
+        return {} if self.kept is None else {"kept": self.kept}
+
+    def set_state(self, state):
+        self.kept = state["kept"]
+
+
+def test_learned_is_what_has_learned_attributes_or_a_state_of_its_own():
+    for model in (Centroid(), KeepsItsStateElsewhere()):
+        model.__dict__.update(_hidden_=1, plain=2)
+        with pytest.raises(NotFittedError, match="call fit first"):
+            model.check_fitted()
+    Centroid().fit(X, Y).check_fitted()
+    model.set_state({"kept": 1})
+    model.check_fitted()

@@ -41,7 +41,9 @@ def test_round_trip_of_every_kind(tmp_path):
     save(tmp_path / "m", values)
     read = storage.read_values(tmp_path / "m")
     assert np.array_equal(read["array"], values["array"])
-    assert isinstance(read["array"], np.memmap)
+    assert type(read["array"]) is np.ndarray, "kernels are slower to call with a subclass"
+    assert isinstance(read["array"].base, np.memmap)
+    assert not read["array"].flags.writeable
     assert read["empty"].shape == (0, 3)
     assert read["scalar"] == 0.5
     assert (read["sparse"] != values["sparse"]).nnz == 0

@@ -45,6 +45,16 @@ def test_labels_come_first_by_id_and_concepts_behind(space: LabelSpace) -> None:
     assert repr(space) == "<LabelSpace: 4 labels, 3 other concepts>"
 
 
+def test_concepts_become_labels(space: LabelSpace) -> None:
+    wide = space.with_concepts_as_labels()
+    assert (wide.n_labels, len(wide)) == (7, 7)
+    assert wide.counts.tolist() == [1, 1, 1, 2, 0, 0, 0]
+    assert wide.encode([["zzz", "own"]]).indices.tolist() == [1, 6]
+    for what in ("ids", "names", "descriptions", "alternatives", "parents", "n_documents"):
+        assert getattr(wide, what) == getattr(space, what)
+    assert space.n_labels == 4
+
+
 def test_order_of_documents_does_not_matter() -> None:
     documents = [["b", "a"], ["c"], ["a"]]
     one = LabelSpace.from_labels(documents)

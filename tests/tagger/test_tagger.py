@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -6,6 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from labelgrove import LabelSpace, Run, Tagger, read_corpus
 from labelgrove.core.errors import InputError, LabelgroveError, NotFittedError, UnknownNameError
 from labelgrove.core.progress import Lines
+from labelgrove.core.random import text_fraction
 from labelgrove.models.contract import known_answer
 from labelgrove.models.most_frequent import MostFrequent
 from labelgrove.text import Tfidf
@@ -51,6 +54,16 @@ def test_calibrated_scores_are_probabilities(tagger):
     ranking = tagger.rank(TEST[0], 12)
     hits = ranking.hits(tagger.labels_.encode(TEST[1]))
     assert abs(ranking.scores.mean() - hits.mean()) < 0.03
+
+
+@pytest.mark.parametrize(("share", "seed"), [(0.1, 0), (0.3, 1)])
+def test_documents_are_held_out_by_a_hash_of_their_text(share, seed):
+    tagger = Tagger(Centroid(), validation=share, seed=seed).fit(*TRAIN)
+    held = [
+        labels for text, labels in zip(*TRAIN, strict=True) if text_fraction(text, seed) < share
+    ]
+    _, Y = tagger.learned_.held_out
+    assert (tagger.labels_.encode(held) != Y).nnz == 0
 
 
 def test_the_kept_model_learned_from_everything(tagger):
@@ -137,6 +150,32 @@ def test_names_and_concepts_of_a_vocabulary(tmp_path):
     assert tagger.labels_.n_labels == 12
     with pytest.raises(InputError, match="'The group' had no document in training"):
         tagger.explain("x", "The group")
+
+
+class ByName(Demanding):
+    """Remembers what it is given, as a model that ranks labels by their names."""
+
+    ranks_by_name = True
+
+    def _fit(self, X, Y, context):
+        super()._fit(X, Y, context)
+        self.given_ = [len(X["words"]), X["bag"].shape[0], *Y.shape, context.labels.n_labels]
+
+
+def test_a_model_that_ranks_by_name_gets_the_labels_without_documents(tmp_path):
+    rows = [f"label {i:02d}\tName {i}\t\t\tzero|Null {i}" for i in range(14)]
+    (tmp_path / "labels.tsv").write_text("\n".join(rows) + "\n")
+    told = io.StringIO()
+    tagger = Tagger(ByName(), validation=0).fit(
+        *TRAIN,
+        vocabulary=tmp_path / "labels.tsv",
+        run=Run(folder=tmp_path / "run", progress=Lines(told)),
+    )
+    assert tagger.model_.given_ == [500, 500, 500, 14, 14]
+    words = tagger.learned_.featurizers["words"]
+    assert {"name", "13", "zero", "null"} <= set(words.vocabulary)
+    assert tagger.labels_.counts[12:].tolist() == [0, 0]
+    assert "2 more labels of the vocabulary" in told.getvalue()
 
 
 def test_every_demand_of_a_model_is_met(tmp_path, stand_ins_installed):

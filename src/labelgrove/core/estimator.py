@@ -70,11 +70,7 @@ class Part(Configured, ABC):
 
     def state(self) -> dict[str, Any]:
         """Return the learned state: every attribute that ends in ``_``."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
+        return {name: value for name, value in vars(self).items() if _is_learned(name)}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over a state that `state` returned; arrays in it may be read-only."""
@@ -83,7 +79,8 @@ class Part(Configured, ABC):
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` unless the part has learned."""
-        if not self.state():
+        # names first: gathering the state takes longer than ranking a short text should
+        if not any(map(_is_learned, vars(self))) and not self.state():
             raise NotFittedError(
                 f"this {self.name or type(self).__name__} has not learned yet: call fit first"
             )
@@ -126,12 +123,16 @@ class Classifier(Part):
         part to calibrate, and again on everything.
     reads_text
         False for a dummy that ranks alike whatever the features say.
+    ranks_by_name
+        True if it can rank labels that no document has, by their names: `Tagger` then makes every
+        concept of the vocabulary a label.
     n_labels_
         Width of Y.
     """
 
     uses_validation: ClassVar[bool] = False
     reads_text: ClassVar[bool] = True
+    ranks_by_name: ClassVar[bool] = False
 
     seed: int
     threads: int | None
@@ -176,6 +177,10 @@ class Classifier(Part):
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds; files they need go to ``folder``."""
         return {}
+
+
+def _is_learned(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
 
 
 def check_labels(Y: Any, X: Features) -> csr_array:

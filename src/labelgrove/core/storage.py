@@ -34,6 +34,7 @@ from labelgrove.core.threads import workers
 FORMAT = 1
 MANIFEST = "manifest.json"
 VALUES = "values.json"
+FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 Json: TypeAlias = Any
 
 
@@ -212,8 +213,8 @@ def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
 
 
 def _read_array(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
+    # a plain view of the map: with a subclass every slice and every call of a kernel is slower
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 class _Plain:
@@ -292,8 +293,8 @@ def _check_files(source: Path, files: Mapping[str, Mapping[str, Json]], verify: 
 
 
 def _move(temporary: Path, target: Path) -> None:
-    for path in [*temporary.rglob("*"), temporary]:
-        _flush(path)
+    with ThreadPoolExecutor(FLUSHES) as pool:
+        list(pool.map(_flush, [*temporary.rglob("*"), temporary]))
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
         target.rename(old)

@@ -171,6 +171,23 @@ class LabelSpace:
             parents=self.parents,
         )
 
+    def with_concepts_as_labels(self) -> LabelSpace:
+        """Return a space in which every concept is a label, those without documents with count 0.
+
+        For models that find labels by their names. Numbers stay as they are.
+        """
+        counts = np.zeros(len(self.ids), np.int64)
+        counts[: self.n_labels] = self.counts
+        return LabelSpace(
+            self.ids,
+            counts,
+            self.n_documents,
+            names=self.names,
+            descriptions=self.descriptions,
+            alternatives=self.alternatives,
+            parents=self.parents,
+        )
+
     # --- finding ------------------------------------------------------------------------------
 
     def __contains__(self, label: object) -> bool:

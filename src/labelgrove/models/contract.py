@@ -39,8 +39,9 @@ N_LABELS = 12
 def known_answer(n: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:
     """Return n texts whose words give away their labels, and those labels.
 
-    Label i owns the words ``topic<i>a`` to ``topic<i>c``; a text has one to three labels, all the
-    words of each, and a few words that mean nothing. Lower labels are more frequent.
+    Label i owns the words ``topic<i>a`` to ``topic<i>c``, and the first two are names of it in
+    `Case.space`; a text has one to three labels, all the words of each, and a few words that mean
+    nothing. Lower labels are more frequent.
     """
     random = generator(seed, "known answer")
     weights = 1.0 / np.arange(1, N_LABELS + 1)
@@ -78,8 +79,19 @@ class Case:
 
     @cached_property
     def space(self) -> LabelSpace:
-        """The labels of the corpus."""
-        return LabelSpace.from_labels(self.corpus[1])
+        """The labels of the corpus, with names that stand in the texts."""
+        return self.first_labels(N_LABELS)
+
+    def first_labels(self, n: int) -> LabelSpace:
+        """Return the space of the first n labels, the columns of Y in as wide a case."""
+        space = LabelSpace.from_labels(self.corpus[1])
+        return LabelSpace(
+            space.ids[:n],
+            space.counts[:n],
+            space.n_documents,
+            names=[f"topic{label}a" for label in range(n)],
+            alternatives=[(f"topic{label}b",) for label in range(n)],
+        )
 
     @cached_property
     def featurizers(self) -> dict[str, Any]:
@@ -114,7 +126,7 @@ class Case:
     def fit(self, X: Features, Y: csr_array, model: Classifier | None = None) -> Classifier:
         """Fit a model with all the context it can get."""
         context = FitContext(
-            labels=self.space if Y.shape[1] == self.space.n_labels else None,
+            labels=self.first_labels(Y.shape[1]),
             featurizers=self.featurizers,
             validation=(X, Y),
             run=Run(folder=None),

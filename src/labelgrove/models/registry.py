@@ -25,6 +25,11 @@ MODELS: Registry[Classifier] = Registry(
             "a linear classifier for every label, no tree: slow where labels are many",
             "Babbar and Schölkopf 2017",
         ),
+        "label-match": Entry(
+            "labelgrove.models.label_match:LabelMatch",
+            "finds label names in the text, also of labels that have no document yet",
+            "after Medelyan 2009",
+        ),
         "most-frequent": Entry(
             "labelgrove.models.most_frequent:MostFrequent",
             "the same labels for every text, by frequency: what a real model must beat",

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier, Featurizer
-from labelgrove.core.features import Features, Views
+from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import text_fraction
 from labelgrove.core.ranking import Ranking
@@ -94,24 +94,32 @@ def learn(
     run
         Folder, resume, progress.
     """
-    reader = _Reader(corpus, seed, run.progress)
-    X = _join({view: part.fit_transform(reader) for view, part in featurizers.items()})
+    share = 0.0 if isinstance(validation, Corpus) else validation
+    reader = _Reader(corpus, share, seed, run.progress)
+    texts = _WithNames(reader, vocabulary) if model.ranks_by_name else reader
+    X = _join({view: part.fit_transform(texts) for view, part in featurizers.items()})
     space, Y = reader.labels.finish(vocabulary)
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
+    if model.ranks_by_name:
+        X, space = _head(X, Y.shape[0]), space.with_concepts_as_labels()
+        Y.resize(Y.shape[0], space.n_labels)
+        unused = int((space.counts == 0).sum())
+        run.progress.say(f"{unused:,} more labels of the vocabulary, which have no document yet")
     learned = Learned(space, featurizers, model)
     context = FitContext(labels=space, featurizers=featurizers, run=run)
     if isinstance(validation, Corpus):
         held = _read(validation, learned, run.progress)
         return _fit(learned, (X, Y), held, context)
-    mask = np.asarray(reader.fractions) < validation
+    if not share:
+        return _fit(learned, (X, Y), None, context)
+    mask = np.array(reader.held_out)
     if not mask.any() or mask.all():
-        if validation > 0:
-            run.progress.say(
-                f"{len(mask):,} documents are too few to hold out {validation:g} of them: "
-                "probabilities are not calibrated, the threshold is 0.5"
-            )
+        run.progress.say(
+            f"{len(mask):,} documents are too few to hold out {share:g} of them: "
+            "probabilities are not calibrated, the threshold is 0.5"
+        )
         return _fit(learned, (X, Y), None, context)
     fitted = _fit(learned, (X[~mask], Y[~mask]), (X[mask], Y[mask]), context)
     if model.uses_validation:
@@ -205,12 +213,15 @@ def _read(corpus: Corpus, learned: Learned, progress: Progress) -> Data:
 
 
 class _Reader:
-    """Texts of a corpus for the featurizers; the first reading also collects the labels."""
+    """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
-    def __init__(self, corpus: Corpus, seed: int, progress: Progress) -> None:
+    Where a ``share`` is to be held out, it tells by a hash of each text which documents those are.
+    """
+
+    def __init__(self, corpus: Corpus, share: float, seed: int, progress: Progress) -> None:
         self.labels = LabelCollector()
-        self.fractions: list[float] = []
-        self._corpus, self._seed, self._progress = corpus, seed, progress
+        self.held_out: list[bool] = []
+        self._corpus, self._share, self._seed, self._progress = corpus, share, seed, progress
         self._collected = False
 
     def __iter__(self) -> Iterator[str]:
@@ -220,11 +231,39 @@ class _Reader:
             return
         for document in documents:
             self.labels.add(document.labels)
-            self.fractions.append(text_fraction(document.text, self._seed))
+            if self._share:
+                self.held_out.append(text_fraction(document.text, self._seed) < self._share)
             yield document.text
         self._collected = True
-        if not self.fractions:
+        if not len(self.labels):
             raise InputError(f"{self._corpus.name} holds no documents to learn from")
+
+
+class _WithNames:
+    """The texts of a reader, and behind them the names of all labels.
+
+    A model that ranks labels by their names needs a number for each word of them, also for a
+    word that no training text has.
+    """
+
+    def __init__(self, reader: _Reader, vocabulary: Vocabulary | None) -> None:
+        self._reader, self._vocabulary = reader, vocabulary
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._reader
+        space, _ = self._reader.labels.finish(self._vocabulary)
+        for name, others in zip(space.names, space.alternatives, strict=True):
+            yield name
+            yield from others
+
+
+def _head(X: Features, n: int) -> Features:
+    """Return the first n rows; of token sequences without copying them."""
+    if isinstance(X, Views):
+        return Views({view: _head(X[view], n) for view in X})
+    if isinstance(X, TokenSequences):
+        return TokenSequences(X.tokens[: X.offsets[n]], X.offsets[: n + 1], X.n_terms)
+    return X[:n]
 
 
 def _join(views: dict[str, Any]) -> Features:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import kernels
+from labelgrove.models.linear.forest import Tables
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=50, deadline=None)
@@ -61,148 +62,282 @@ def test_truth_lists_the_true_children_of_a_node(seed):
 @quick
 @given(seeds, st.sampled_from([0.25, 0.5, 1.0, 9.0]))
 def test_compress_keeps_what_reaches_the_threshold(seed, threshold):
+    """Rows come in any order; the last one, and columns beyond the labels, do not count."""
     rng = np.random.default_rng(seed)
-    weights = rng.integers(-4, 5, (rng.integers(1, 10), rng.integers(1, 6))).astype(np.float32) / 4
-    features = np.sort(rng.choice(50, len(weights) - 1, replace=False)).astype(np.int32)
-    kept, ptr, labels, values = kernels.compress(weights, features, threshold)
-    wanted = np.where(np.abs(weights[:-1]) >= threshold, weights[:-1], 0)
-    assert kept.tolist() == features[wanted.any(axis=1)].tolist()
-    rows = csr_array((values, labels.astype(np.int32), ptr), shape=(len(kept), weights.shape[1]))
+    n_labels = int(rng.integers(1, 6))
+    shape = (rng.integers(1, 10), n_labels + rng.integers(0, 3))
+    weights = rng.integers(-4, 5, shape).astype(np.float32) / 4
+    features = rng.choice(50, len(weights) - 1, replace=False).astype(np.int32)
+    order = np.argsort(features)
+    kept, ptr, labels, values = kernels.compress(weights, n_labels, features, order, threshold)
+    own = weights[order, :n_labels]
+    wanted = np.where(np.abs(own) >= threshold, own, 0)
+    assert kept.tolist() == features[order][wanted.any(axis=1)].tolist()
+    rows = csr_array((values, labels.astype(np.int32), ptr), shape=(len(kept), n_labels))
     np.testing.assert_array_equal(rows.toarray(), wanted[wanted.any(axis=1)])
     assert (values != 0).all()
-    assert labels.dtype == np.uint16
+    assert (labels.dtype, values.dtype) == (np.uint8, np.float32)
+
+
+@quick
+@given(seeds, st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_join_is_the_blocks_side_by_side(seed, widths):
+    """Features that only some of the blocks have, that all have, and that none has."""
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(0, 9))
+    dense = sparse(rng, n_features, sum(widths), rng.choice([0.0, 0.2, 0.7])).toarray()
+    numbers = np.sort(rng.choice(40, n_features, replace=False)).astype(np.int32)
+    features, starts, ends, labels, values = [], [], [], [], []
+    for first, width in zip(np.cumsum([0, *widths]), widths, strict=False):
+        block = np.vstack([dense[:, first : first + width], np.ones((1, width), np.float32)])
+        kept, ptr, own_labels, own_values = kernels.compress(
+            block, width, numbers, np.arange(n_features), 1e-30
+        )
+        features += kept.tolist()
+        starts += (ptr[:-1] + len(values)).tolist()
+        ends += (ptr[1:] + len(values)).tolist()
+        labels += (own_labels + first).tolist()
+        values += own_values.tolist()
+    features = np.array(features, np.int32)
+    kept, ptr, joined, joined_values = kernels.join(
+        *(features, np.array(starts, np.int64), np.array(ends, np.int64)),
+        *(np.argsort(features, kind="stable"), np.array(labels, np.uint8)),
+        np.array(values, np.float32),
+    )
+    used = dense.any(axis=1)
+    assert kept.tolist() == numbers[used].tolist()
+    assert (joined.dtype, joined_values.dtype, len(ptr)) == (np.uint8, np.float32, len(kept) + 1)
+    rows = csr_array((joined_values, joined.astype(np.int32), ptr), shape=(len(kept), sum(widths)))
+    np.testing.assert_array_equal(rows.toarray(), dense[used])
 
 
 # --- ranking ------------------------------------------------------------------------------------
 
 
-def two_chunks(rng, n_features, density):
-    """Weights (n_features, 7) as chunks of children 0-3 and 4-6, in the arrays of a forest."""
-    dense = (rng.standard_normal((n_features, 7)) * (rng.random((n_features, 7)) < density)).astype(
-        np.float32
-    )
-    parts = []
-    for columns in (slice(0, 4), slice(4, 7)):
-        weights = np.vstack([dense[:, columns], np.zeros((1, 4 if columns.start == 0 else 3))])
-        numbers = np.arange(n_features, dtype=np.int32)
-        parts.append(kernels.compress(weights.astype(np.float32), numbers, 1e-30))
-    (kept0, ptr0, labels0, values0), (kept1, ptr1, labels1, values1) = parts
-    chunk_rows = np.array([0, len(kept0), len(kept0) + len(kept1)])
-    arrays = (
-        *(np.array([0, 4], np.int32), chunk_rows, np.concatenate([kept0, kept1])),
-        *(np.concatenate([ptr0, ptr1[1:] + ptr0[-1]]), np.concatenate([labels0, labels1])),
-        np.concatenate([values0, values1]),
-    )
-    return dense, arrays
+ONLY, WIDE = 0, 1  # nodes: one with an only child, one with seven children in two chunks
+STEPS = np.array([1.0, 0.5, 0.125], np.float32)  # of the three chunks: weights are exact
 
 
-def score(X, pairs, pair_row, arrays, chunk, n_cells):
-    out = np.zeros(n_cells, np.float32)
-    pair_out = np.arange(len(pair_row) + 1, dtype=np.int64) * 7
-    place = np.full(X.shape[1], -1, np.int64)
-    kernels.score_chunk(
-        X.indptr, X.indices, X.data, pairs, pair_row, pair_out, out, chunk, *arrays, place
+def tables(rng, n_features, density):
+    """Weights (n_features, 7) and biases (7,) of `WIDE`, and the arrays of a forest with them."""
+    steps = rng.integers(-300, 301, (n_features, 7)) * (rng.random((n_features, 7)) < density)
+    bias = rng.standard_normal(7).astype(np.float32)
+    chunks = []
+    for first, last in ((0, 4), (4, 7)):
+        own = csr_array(steps[:, first:last])
+        used = np.flatnonzero(np.diff(own.indptr))
+        chunks.append((used, np.unique(own.indptr), own.indices, own.data))
+    features, pointers, labels, values = map(np.concatenate, zip(*chunks, strict=True))
+    rows = [len(used) for used, *_ in chunks]
+    entries = [len(own) for *_, own in chunks]
+    found = Tables(
+        child_ptr=np.array([0, 1, 8]),
+        child=np.arange(8, dtype=np.int32),
+        bias=np.concatenate([np.full(1, 1e9, np.float32), bias]),
+        chunk_ptr=np.array([0, 1, 3]),
+        chunk_child=np.array([0, 0, 4], np.int32),
+        chunk_rows=np.cumsum([0, 0, *rows]),
+        chunk_entries=np.cumsum([0, 0, *entries]),
+        chunk_scale=STEPS,
+        row_feature=features.astype(np.int32),
+        row_ptr=np.concatenate([[0], pointers]).astype(np.uint32),
+        entry_label=labels.astype(np.uint8),
+        entry_value=values.astype(np.int16),
+        n_features=n_features,
+    )
+    return steps * np.repeat(STEPS[1:], [4, 3]), bias, found
+
+
+def score(X, visits, rows, arrays, node, chunk, place=None):
+    """Return the cells (visits, 7) of all visits after one chunk; those not written are 9."""
+    out = np.full((len(rows), 7), 9.0, np.float32)
+    out_ptr = np.arange(len(rows), dtype=np.int64) * 7
+    place = np.empty(0, np.int32) if place is None else place
+    place = kernels.score_chunk(
+        *(X.indptr, X.indices, X.data, rows, visits, out_ptr, out.ravel(), node, chunk),
+        *(arrays, place),
     )
     assert (place == -1).all(), "the scratch must be left as it was"
-    return out.reshape(-1, 7)
+    return out, place
 
 
 @quick
-@given(seeds, st.sampled_from([0, 1]), st.sampled_from([0.0, 0.1, 0.6]))
+@given(seeds, st.sampled_from([1, 2]), st.sampled_from([0.0, 0.1, 0.6]))
 def test_score_chunk_adds_products_by_table_and_by_search(seed, chunk, density):
     rng = np.random.default_rng(seed)
     X = sparse(rng, 9, 60)
-    dense, arrays = two_chunks(rng, 60, density)
-    pair_row = rng.integers(0, 9, 20)
+    dense, bias, arrays = tables(rng, 60, density)
+    rows = rng.integers(0, 9, 20)
     visits = np.sort(rng.choice(20, 12, replace=False))
-    columns = slice(0, 4) if chunk == 0 else slice(4, 7)
-    wanted = np.zeros((20, 7))
-    wanted[visits, columns] = (X.toarray().astype(float) @ dense)[pair_row[visits], columns]
+    columns = slice(0, 4) if chunk == 1 else slice(4, 7)
+    wanted = np.full((20, 7), 9.0)
+    wanted[visits, columns] = (X.toarray().astype(float) @ dense + bias)[rows[visits], columns]
     # twelve visits are more than an eighth of 60 features: a table; one visit is a search
-    together = score(X, visits, pair_row, arrays, chunk, 140)
-    np.testing.assert_allclose(together, wanted, atol=1e-5)
+    together, place = score(X, visits, rows, arrays, WIDE, chunk)
+    np.testing.assert_allclose(together, wanted, rtol=1e-5, atol=1e-4)
+    again, _ = score(X, visits, rows, arrays, WIDE, chunk, place)
+    np.testing.assert_array_equal(again, together)
     for visit in visits[:3]:
-        alone = score(X, np.array([visit]), pair_row, arrays, chunk, 140)
+        alone, _ = score(X, np.array([visit]), rows, arrays, WIDE, chunk)
         np.testing.assert_array_equal(alone[visit], together[visit])
-        assert not np.delete(alone, visit, axis=0).any(), "only the visit's own cells change"
+        assert (np.delete(alone, visit, axis=0) == 9).all(), "only the visit's own cells change"
 
 
 def test_both_ways_of_score_chunk_are_reached():
     """The test above stands on this: full chunks of 60 rows, 1 * 8 < 60 < 12 * 8."""
-    _, arrays = two_chunks(np.random.default_rng(0), 60, 1.0)
-    assert np.diff(arrays[1]).tolist() == [60, 60]
+    rng = np.random.default_rng(0)
+    _, _, arrays = tables(rng, 60, 0.9)
+    assert (np.diff(arrays.chunk_rows)[1:] > 55).all()
+    X, rows = sparse(rng, 9, 60), np.arange(12) % 9
+    assert score(X, np.arange(12), rows, arrays, WIDE, 1)[1].shape == (60,), "a table"
+    assert score(X, np.arange(1), rows, arrays, WIDE, 1)[1].shape == (0,), "no table"
+
+
+def test_an_only_child_has_nothing_but_its_bias():
+    rng = np.random.default_rng(0)
+    _, _, arrays = tables(rng, 60, 0.6)
+    out, _ = score(sparse(rng, 9, 60), np.arange(12), np.arange(12) % 9, arrays, ONLY, 0)
+    assert (out[:, 0] == np.float32(1e9)).all()
+    assert (out[:, 1:] == 9).all()
 
 
 def log_probability(score, sharpness):
     return -np.logaddexp(0.0, -float(sharpness) * float(score))
 
 
-def run_select(pairs_of_rows, scores, child_ptr, child, k, sharpness=2.0):
-    """Select with visits given as [(node, logp), ...] for each row, scores in that order."""
-    visits = [visit for row in pairs_of_rows for visit in row]
-    pair_ptr = np.cumsum([0, *map(len, pairs_of_rows)])
-    sizes = [child_ptr[node + 1] - child_ptr[node] for node, _ in visits]
-    nodes = np.full((len(pairs_of_rows), k), -1, np.int32)
-    logps = np.full(nodes.shape, -np.inf, np.float32)
-    kernels.select(
-        *(pair_ptr, np.array([node for node, _ in visits], np.int32)),
-        *(np.array([logp for _, logp in visits], np.float32), np.cumsum([0, *sizes])),
-        *(np.asarray(scores, np.float32), np.asarray(child_ptr, np.int64)),
-        *(np.asarray(child, np.int32), np.float32(sharpness), nodes, logps),
-    )
+def keep_best(visits, k, sharpness=2.0):
+    """Let nodes compete one after another, each [children], log probability and [scores]."""
+    nodes = np.full(k, -1, np.int32)
+    logps = np.full(k, -np.inf, np.float32)
+    found = 0
+    for children, reached, scores in visits:
+        found = kernels.keep_best(
+            *(np.array(children, np.int32), np.float32(reached), np.array(scores, np.float32)),
+            *(np.float32(sharpness), found, nodes, logps),
+        )
+    assert (nodes[:found] >= 0).all()
+    assert (nodes[found:] == -1).all()
     return nodes, logps
 
 
-@quick
-@given(seeds, st.integers(1, 12))
-def test_select_is_a_sort(seed, k):
-    """Few different scores, so that many are equal: those go by number."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 5, 4)
-    child_ptr = np.concatenate([[0], np.cumsum(sizes)])
-    child = rng.permutation(int(child_ptr[-1]))
-    rows = [
-        [(int(node), float(rng.choice([0.0, -0.25, -3.0]))) for node in np.flatnonzero(mask)]
-        for mask in rng.random((5, 4)) < 0.6
-    ]
-    n_cells = sum(int(sizes[node]) for row in rows for node, _ in row)
-    scores = rng.choice([-1.5, -0.5, 0.0, 2.0], n_cells)
-    nodes, logps = run_select(rows, scores, child_ptr, child, k)
-    cell = 0
-    for i, row in enumerate(rows):
-        candidates = []
-        for node, logp in row:
-            for c in range(child_ptr[node], child_ptr[node + 1]):
-                value = logp + log_probability(scores[cell], 2.0)
-                candidates.append((-round(value, 4), int(child[c])))
-                cell += 1
-        wanted = sorted(candidates)[:k]
-        padding = k - len(wanted)
-        assert nodes[i].tolist() == [number for _, number in wanted] + [-1] * padding
-        np.testing.assert_allclose(
-            logps[i], [-value for value, _ in wanted] + [-np.inf] * padding, atol=1e-4
-        )
+few_scores = st.sampled_from([-12.0, -1.5, -0.5, 0.0, 2.0, 11.0])
+any_scores = st.floats(-40, 40, width=32)
 
 
-def test_select_with_equal_scores_goes_by_number():
-    nodes, _ = run_select([[(0, 0.0)]], [1, 1, 1, 1], [0, 4], [7, 3, 9, 1], k=3)
-    assert nodes.tolist() == [[1, 3, 7]]
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, -0.25, -3.0, -17.0]),
+            st.lists(st.one_of(few_scores, any_scores), min_size=1, max_size=8),
+        ),
+        max_size=6,
+    ),
+    st.sampled_from([0.5, 2.0, 4.0]),
+    st.integers(1, 12),
+    st.randoms(use_true_random=False),
+)
+def test_keep_best_is_a_sort_of_all(given_visits, sharpness, k, random):
+    """No label is lost to the bound, also among equal ones, which go by number.
+
+    Bit for bit against all of the log probabilities, sorted.
+    """
+    numbers = list(range(sum(len(scores) for _, scores in given_visits)))
+    random.shuffle(numbers)
+    visits, every = [], []
+    for reached, scores in given_visits:
+        children = [numbers.pop() for _ in scores]
+        visits.append((children, reached, scores))
+        for child, value in zip(children, scores, strict=True):
+            own = kernels._log_probability(np.float32(value), np.float32(sharpness))
+            assert own == pytest.approx(log_probability(value, sharpness), rel=1e-5, abs=1e-8)
+            every.append((-(np.float32(reached) + np.float32(own)), child))
+    wanted = sorted(every)[:k]
+    padding = k - len(wanted)
+    nodes, logps = keep_best(visits, k, sharpness)
+    assert nodes.tolist() == [child for _, child in wanted] + [-1] * padding
+    assert logps.tolist() == [-value for value, _ in wanted] + [-np.inf] * padding
+
+
+def test_the_bound_is_above_the_log_probability_of_every_score():
+    """Rounded as it is: else, of two equal labels, the second could be lost by the last bit."""
+    ends = np.array([0.01, 20.5], np.float32).view(np.int32)
+    scores = np.arange(*ends, 4999, dtype=np.int32).view(np.float32)  # evenly over all floats
+    assert len(scores) > 10_000
+    best, logp, one = np.empty(1, np.int32), np.empty(1, np.float32), np.float32(1)
+    for score in np.concatenate([-scores, scores])[:, None]:
+        for found, child in enumerate([9, 3]):  # the same score twice, the better number last
+            children = np.array([child], np.int32)
+            kernels.keep_best(children, np.float32(0), score, one, found, best, logp)
+        assert best[0] == 3, f"lost with a score of {score[0]}"
+
+
+def test_equal_scores_go_by_number():
+    nodes, _ = keep_best([([7, 3, 9, 1], 0.0, [1, 1, 1, 1])], k=3)
+    assert nodes.tolist() == [1, 3, 7]
 
 
 @pytest.mark.parametrize("extreme", [1e9, 3e38, np.inf])
-def test_select_does_not_overflow(extreme):
+def test_log_probabilities_do_not_overflow(extreme):
     scores = [-extreme, extreme, 0.0, 30.0, -30.0]
-    nodes, logps = run_select([[(0, 0.0)]], scores, [0, 5], [0, 1, 2, 3, 4], k=5)
-    assert nodes.tolist() == [[1, 3, 2, 4, 0]]
-    assert logps[0, :2].tolist() == [0.0, 0.0], "both are certain, and go by number"
-    assert logps[0, 2] == pytest.approx(np.log(0.5))
-    assert logps[0, 3] == -60.0, "far below what a probability could show"
-    assert logps[0, 4] == (-2e9 if extreme == 1e9 else -np.inf)
+    nodes, logps = keep_best([([0, 1, 2, 3, 4], 0.0, scores)], k=5)
+    assert nodes.tolist() == [1, 3, 2, 4, 0]
+    assert logps[:2].tolist() == [0.0, 0.0], "both are certain, and go by number"
+    assert logps[2] == pytest.approx(np.log(0.5))
+    assert logps[3] == -60.0, "far below what a probability could show"
+    assert logps[4] == (-2e9 if extreme == 1e9 else -np.inf)
 
 
-def test_select_probability_has_no_step():
+def test_log_probability_has_no_step():
     """The formula changes at a = 20 and -20; nothing jumps there."""
     scores = np.array([9.999, 10.001, -9.999, -10.001])
-    _, logps = run_select([[(0, 0.0)]], scores, [0, 4], [0, 1, 2, 3], k=4)
+    _, logps = keep_best([([0, 1, 2, 3], 0.0, scores)], k=4)
     wanted = sorted((log_probability(s, 2.0) for s in scores), reverse=True)
-    np.testing.assert_allclose(logps[0], wanted, atol=1e-6)
+    np.testing.assert_allclose(logps, wanted, atol=1e-6)
+
+
+@quick
+@given(st.lists(st.integers(0, 6)))
+def test_visits_in_the_order_of_their_nodes(nodes):
+    order = kernels._by_node(np.array(nodes, np.int64), 7)
+    assert order.tolist() == np.argsort(nodes, kind="stable").tolist()
+
+
+@quick
+@given(seeds, st.integers(1, 4), st.integers(1, 12))
+def test_average_is_that_of_plain_python(seed, n_rankings, k):
+    """Few different scores, so that many means are equal; labels that some rankings lack."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 5)), int(rng.integers(1, 8))
+    labels = np.full((n_rankings, n, m), -1, np.int32)
+    scores = np.zeros(labels.shape, np.float32)
+    for row in np.ndindex(n_rankings, n):
+        named = rng.choice(9, rng.integers(0, m + 1), replace=False)
+        labels[row][: len(named)] = named
+        scores[row][: len(named)] = np.sort(rng.choice([0.0, 0.25, 0.5, 1.0], len(named)))[::-1]
+    mean_labels = np.full((n, k), 77, np.int32)
+    mean_scores = np.full((n, k), 77, np.float32)
+    before = labels.copy(), scores.copy()
+    kernels.average(labels, scores, mean_labels, mean_scores)
+    for i in range(n):
+        total = {}
+        for label, score in zip(labels[:, i].ravel(), scores[:, i].ravel(), strict=True):
+            if label >= 0:
+                total[int(label)] = total.get(int(label), 0.0) + float(score)
+        means = {label: np.float32(t) / np.float32(n_rankings) for label, t in total.items()}
+        wanted = sorted(means.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
+        padding = k - len(wanted)
+        assert mean_labels[i].tolist() == [label for label, _ in wanted] + [-1] * padding
+        assert mean_scores[i].tolist() == [mean for _, mean in wanted] + [0.0] * padding
+    np.testing.assert_array_equal(labels, before[0])
+    np.testing.assert_array_equal(scores, before[1])
+
+
+def test_average_worked_by_hand():
+    """Labels 5 and 2 tie at 0.25, and 2 comes first; 8 is known to one ranking only."""
+    labels = np.array([[[5, 2, -1]], [[8, 2, 5]]], np.int32)
+    scores = np.array([[[0.5, 0.25, 0.0]], [[0.75, 0.25, 0.0]]], np.float32)
+    found, means = np.empty((1, 4), np.int32), np.empty((1, 4), np.float32)
+    kernels.average(labels, scores, found, means)
+    assert found.tolist() == [[8, 2, 5, -1]]
+    assert means.tolist() == [[0.375, 0.25, 0.25, 0.0]]

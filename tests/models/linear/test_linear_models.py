@@ -72,8 +72,8 @@ def test_hierarchy_of_the_label_space_is_the_tree():
     tree = LabelTree.from_parents(space.parents, N_LABELS)
     given = Bonsai(tree=[level.tolist() for level in tree.levels]).fit(X, Y)
     assert model.forest_.depths.tolist() == [tree.depth]
-    for name, array in model.forest_.arrays().items():
-        np.testing.assert_array_equal(array, given.forest_.arrays()[name])
+    for name, array in model.forest_.state().items():
+        np.testing.assert_array_equal(array, given.forest_.state()[name])
     alone = csr_array(np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
     assert model.rank(alone, 1).labels.ravel().tolist() == list(range(N_LABELS))
 
@@ -92,14 +92,22 @@ def test_few_labels_need_no_tree():
     assert Bonsai(max_leaf=5).fit(X, Y).forest_.depths.tolist() == [2]
 
 
+@pytest.mark.parametrize(("splits", "sizes"), [(1, [2, 2, 2, 3, 3, 3, 3]), (2, [4, 3, 3, 3, 3])])
+def test_several_splits_in_one_step(splits, sizes):
+    """Twelve labels are 2 times 2 times 3."""
+    X, Y = planted()
+    forest = Parabel(max_leaf=3, splits=splits).fit(X, Y).forest_
+    assert np.diff(forest.tables.child_ptr).tolist() == sizes
+
+
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
 def test_tree_of_ones_own(kind):
     X, Y = planted()
     last = [label // 4 for label in range(N_LABELS)]
     forest = Bonsai(tree=[kind([0, 0, 0]), kind(last)]).fit(X, Y).forest_
     assert forest.depths.tolist() == [2]
-    assert forest.child_ptr.tolist() == [0, 3, 7, 11, 15]
-    assert forest.child[3:].tolist() == list(range(N_LABELS))
+    assert forest.tables.child_ptr.tolist() == [0, 3, 7, 11, 15]
+    assert forest.tables.child[3:].tolist() == list(range(N_LABELS))
 
 
 def test_tree_of_ones_own_is_saved(tmp_path):
@@ -151,11 +159,17 @@ def test_wrong_tree_is_refused(tree, said):
         ("tolerance", -0.1),
         ("threshold", -0.1),
         ("threshold", "x"),
+        ("tail", -0.5),
+        ("tail", "x"),
+        ("tail", None),
+        ("tail", float("nan")),
+        ("tail", float("inf")),
         ("epochs", "x"),
         ("epochs", 0),
         ("epochs", 1.5),
         ("trees", 0),
         ("branching", 1),
+        ("splits", 0),
         ("negatives", -1),
         ("carry", -0.1),
         ("carry", 1.5),
@@ -183,9 +197,43 @@ def test_wrong_settings_are_refused(setting, value):
 
 def test_settings_of_numpy_are_numbers(model):
     X, Y = planted()
-    wanted = model.fit(X, Y).rank(X, 3)
-    again = model.fresh().set_params(cost=np.float32(1), epochs=np.int64(10), seed=np.int64(0))
+    wanted = model.set_params(cost=0.5, tail=1.0).fit(X, Y).rank(X, 3)
+    again = model.fresh().set_params(
+        cost=np.float32(0.5), tail=np.int64(1), epochs=np.int64(10), seed=np.int64(0)
+    )
     assert_same_ranking(again.fit(X, Y).rank(X, 3), wanted)
+
+
+def of_label(model, X, label):
+    """Return the probability of one label for each row."""
+    ranking = model.rank(X, N_LABELS)
+    here = ranking.labels == label
+    assert (here.sum(axis=1) == 1).all()
+    return ranking.scores[here]
+
+
+def test_tail_raises_the_scores_of_rare_labels(model):
+    """The more the larger it is, and those of frequent labels less: label 0 has 6 documents."""
+    X, Y = planted()
+    dense = Y.toarray()
+    own, others = np.flatnonzero(dense[:, 0])[:6], np.flatnonzero(dense[:, 0])[6:]
+    dense[others, 0] = 0
+    model.set_params(cost=0.3)
+    if isinstance(model, Bonsai):  # no label is alone, where nothing could be raised
+        model.set_params(tree=[[0, 0], [label % 2 for label in range(N_LABELS)]])
+    fitted = [
+        model.fresh().set_params(tail=tail).fit(X, csr_array(dense)) for tail in (0.0, 0.5, 1.0)
+    ]
+    rare = [of_label(one, X[own], 0) for one in fitted]
+    assert (rare[0] < rare[1]).all()
+    assert (rare[1] < rare[2]).all()
+    frequent = int(dense.sum(axis=0).argmax())
+    rows = dense[:, frequent] > 0
+    gains = [
+        np.mean(np.log(of_label(fitted[2], X[at], label) / of_label(fitted[0], X[at], label)))
+        for at, label in ((own, 0), (rows, frequent))
+    ]
+    assert gains[0] > 1.5 * gains[1]
 
 
 def test_a_refused_fit_changes_nothing(model):
@@ -331,6 +379,43 @@ def test_values_that_are_not_finite_are_refused(value, model):
     assert "not finite" in refusal(lambda: model.fit(X, Y))
 
 
+# --- saving -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_saved_model_ranks_and_explains_the_same(model, verify, tmp_path):
+    """In a batch and row by row; its arrays are then read-only maps of files."""
+    X, Y = planted()
+    model.fit(X, Y).save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model", verify=verify)
+    assert not loaded.forest_.tables.entry_value.flags.writeable
+    assert_same_ranking(loaded.rank(X, 5), model.rank(X, 5))
+    for i in range(3):
+        assert_same_ranking(loaded.rank(X[i : i + 1], 5), model.rank(X[i : i + 1], 5))
+    one, other = model.explain(X, 3, 1), loaded.explain(X, 3, 1)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    loaded.save(tmp_path / "again")
+    assert_same_ranking(type(model).load(tmp_path / "again").rank(X, 5), model.rank(X, 5))
+
+
+def test_size_on_disk(model, tmp_path):
+    """Three bytes a weight, eight a row of them, and a pointer more for each chunk."""
+    X, Y = planted()
+    model.fit(X, Y).save(tmp_path / "model")
+    tables = model.forest_.tables
+    n_rows, n_entries = int(tables.chunk_rows[-1]), int(tables.chunk_entries[-1])
+    assert n_entries > N_LABELS
+    sizes = {
+        path.stem: path.stat().st_size - 128  # what stands before the numbers in a file
+        for path in (tmp_path / "model").rglob("*.npy")
+    }
+    assert sizes["entry_label"] + sizes["entry_value"] == 3 * n_entries
+    assert sizes["row_feature"] + sizes["row_ptr"] == 8 * n_rows + 4 * len(tables.chunk_scale)
+    per_chunk = 4 + 8 + 8 + 4  # chunk_child, chunk_rows, chunk_entries, chunk_scale
+    found = sum(sizes[name] for name in sizes if name.startswith("chunk_") and "ptr" not in name)
+    assert found == per_chunk * len(tables.chunk_scale) + 2 * 8
+
+
 # --- explaining ---------------------------------------------------------------------------------
 
 
@@ -350,9 +435,10 @@ def test_explanation_of_one_vs_rest_adds_up_to_the_score():
     X, Y = planted()
     model = OneVsRest(threshold=0).fit(X, Y)
     ranking = model.rank(X, N_LABELS)
+    bias = model.forest_.tables.bias
     for i in range(0, 200, 40):
         for label, p in ranking.row(i):
-            score = model.explain(X, i, label).weights.sum() + model.forest_.bias[label]
+            score = model.explain(X, i, label).weights.sum() + bias[label]
             assert 1 / (1 + np.exp(-3.0 * score)) == pytest.approx(p, abs=1e-5)
 
 

@@ -15,13 +15,13 @@ def with_constant(X):
 
 
 def objective(w, A, sign, cost, logistic):
-    """Return |w|^2 / 2 + cost * sum of losses, and its slope."""
+    """Return |w|^2 / 2 + sum of cost * loss, and its slope; ``cost`` is of each row, or of all."""
     margin = sign * (A @ w)
     if logistic:
         loss, slope = np.logaddexp(0, -margin), -1 / (1 + np.exp(np.clip(margin, -500, 500)))
     else:
         loss, slope = np.maximum(0, 1 - margin) ** 2, -2 * np.maximum(0, 1 - margin)
-    return w @ w / 2 + cost * loss.sum(), w + cost * (A.T @ (sign * slope))
+    return w @ w / 2 + (cost * loss).sum(), w + A.T @ (cost * sign * slope)
 
 
 def curvature(w, A, sign, cost, logistic):
@@ -32,7 +32,7 @@ def curvature(w, A, sign, cost, logistic):
         bend = p * (1 - p)
     else:
         bend = 2.0 * (margin < 1)
-    return np.eye(len(w)) + cost * (A.T * bend) @ A
+    return np.eye(len(w)) + (A.T * (cost * bend)) @ A
 
 
 def optimum(A, sign, cost, logistic):
@@ -47,14 +47,21 @@ def optimum(A, sign, cost, logistic):
     return found.x
 
 
-def solve(X, Y, cost=1.0, logistic=False, epochs=3000, tolerance=1e-5, seed=1):
-    weights = np.zeros((X.shape[1] + 1, Y.shape[1]), np.float32)
+def solve(
+    X, Y, cost=1.0, logistic=False, epochs=3000, tolerance=1e-5, seed=1, true_cost=None, padding=0
+):
+    """Return weights (features + 1, labels) and what the solver says; ``true_cost`` (labels,)."""
+    n_labels = Y.shape[1]
+    weights = np.zeros((X.shape[1] + 1, n_labels + padding), np.float32)
+    true_cost = np.full(n_labels, cost) if true_cost is None else true_cost
     used = kernels.solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
-        *(np.float32(cost), logistic, epochs, np.float32(tolerance), seed),
+        *(np.float32(cost), np.asarray(true_cost, np.float32), logistic),
+        *(epochs, np.float32(tolerance), seed),
     )
-    return weights, used
+    assert not weights[:, n_labels:].any(), "columns beyond the labels stay zero"
+    return weights[:, :n_labels], used
 
 
 def problem(seed, n=40, n_features=15, n_labels=6, scale=1.0, density=0.3, truth=0.2):
@@ -72,38 +79,64 @@ def problem(seed, n=40, n_features=15, n_labels=6, scale=1.0, density=0.3, truth
     n_labels=st.integers(1, 6),
     density=st.sampled_from([0.0, 0.1, 0.5]),
     cost=st.sampled_from([0.01, 1.0, 5.0]),
+    heavier=st.lists(st.sampled_from([0.2, 1.0, 3.0, 10.0]), min_size=6, max_size=6),
     logistic=st.booleans(),
+    padding=st.integers(0, 3),
 )
 def test_objective_and_weights_are_those_of_the_optimum(
-    seed, n, n_features, n_labels, density, cost, logistic
+    seed, n, n_features, n_labels, density, cost, heavier, logistic, padding
 ):
+    """Also where documents that have a label count more or less than those without."""
     X, Y = problem(seed, n, n_features, n_labels, density=density)
-    weights, _ = solve(X, Y, cost, logistic)
+    true_cost = cost * np.array(heavier[:n_labels])
+    weights, _ = solve(X, Y, cost, logistic, true_cost=true_cost, padding=padding)
     A = with_constant(X)
     for c in range(n_labels):
         sign = 2 * Y.toarray()[:, c] - 1
-        best = optimum(A, sign, cost, logistic)
-        least = objective(best, A, sign, cost, logistic)[0]
-        reached = objective(weights[:, c].astype(float), A, sign, cost, logistic)[0]
+        costs = np.where(sign > 0, true_cost[c], cost)
+        best = optimum(A, sign, costs, logistic)
+        least = objective(best, A, sign, costs, logistic)[0]
+        reached = objective(weights[:, c].astype(float), A, sign, costs, logistic)[0]
         assert reached == pytest.approx(least, rel=1e-3)
         np.testing.assert_allclose(weights[:, c], best, atol=0.02 * max(1, abs(best).max()))
 
 
 @pytest.mark.parametrize("logistic", [False, True])
-def test_same_as_liblinear(logistic):
+@pytest.mark.parametrize("heavier", [1.0, 6.0])
+def test_same_as_liblinear(heavier, logistic):
     linear_model = pytest.importorskip("sklearn.linear_model")
     svm = pytest.importorskip("sklearn.svm")
     X, Y = problem(3, n=120, n_features=30, n_labels=4)
-    weights, _ = solve(X, Y, cost=0.7, logistic=logistic, tolerance=1e-6)
+    true_cost = np.full(4, 0.7 * heavier)
+    weights, _ = solve(X, Y, 0.7, logistic, tolerance=1e-6, true_cost=true_cost)
     A = with_constant(X)
     for c in range(4):
-        shared = {"C": 0.7, "fit_intercept": False, "tol": 1e-8, "max_iter": 100_000}
+        shared = {
+            "C": 0.7,
+            "class_weight": {1: heavier},
+            "fit_intercept": False,
+            "tol": 1e-8,
+            "max_iter": 100_000,
+        }
         if logistic:
             peer = linear_model.LogisticRegression(**shared)
         else:
             peer = svm.LinearSVC(dual=True, loss="squared_hinge", random_state=0, **shared)
         peer.fit(A, Y.toarray()[:, c])
         np.testing.assert_allclose(weights[:, c], peer.coef_[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+def test_a_heavier_label_is_found_more_often(logistic):
+    """And it changes nothing for the other labels of the same documents."""
+    X, Y = problem(4, n_labels=3)
+    even, _ = solve(X, Y, logistic=logistic, tolerance=1e-6)
+    tilted, _ = solve(X, Y, logistic=logistic, tolerance=1e-6, true_cost=[1.0, 5.0, 1.0])
+    A = with_constant(X)
+    own = Y.toarray()[:, 1] > 0
+    assert (A[own] @ tilted[:, 1]).min() > (A[own] @ even[:, 1]).min()
+    assert (A @ tilted[:, 1]).mean() > (A @ even[:, 1]).mean() + 0.1
+    np.testing.assert_allclose(tilted[:, [0, 2]], even[:, [0, 2]], atol=1e-4)
 
 
 def test_quiet_rows_have_the_last_word():
@@ -123,7 +156,7 @@ def test_quiet_rows_have_the_last_word():
 def test_labels_do_not_influence_each_other(n_labels, logistic):
     """At the optimum; on the way there they share the order in which documents rest."""
     X, Y = problem(5, n_labels=n_labels, truth=0.1)
-    together, _ = solve(X, Y, logistic=logistic, tolerance=1e-6)
+    together, _ = solve(X, Y, logistic=logistic, tolerance=1e-6, padding=-n_labels % 8)
     for c in range(0, n_labels, 8):
         alone, _ = solve(X, csr_array(Y[:, [c]]), logistic=logistic, tolerance=1e-6)
         np.testing.assert_allclose(together[:, c], alone[:, 0], atol=1e-4)

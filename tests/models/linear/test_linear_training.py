@@ -48,38 +48,53 @@ def trained(monkeypatch):
 
 
 def assert_same(one, other):
-    for name, array in one.forest_.arrays().items():
-        np.testing.assert_array_equal(array, other.forest_.arrays()[name], err_msg=name)
+    for name, array in one.forest_.state().items():
+        np.testing.assert_array_equal(array, other.forest_.state()[name], err_msg=name)
 
 
 def differs(one, other):
-    arrays = other.forest_.arrays()
-    return any(not np.array_equal(a, arrays[name]) for name, a in one.forest_.arrays().items())
+    state = other.forest_.state()
+    return any(not np.array_equal(a, state[name]) for name, a in one.forest_.state().items())
 
 
 # --- what is learned ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tail", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])
-def test_every_node_learns_from_the_documents_below_it(loss):
-    """Weights and bias of each child against scipy, on the documents with a label below."""
+def test_every_node_learns_from_the_documents_below_it(loss, tail):
+    """Weights and bias of each child against scipy, on the documents with a label below.
+
+    A document counts more for the children that it has the fewer documents they have in all.
+    """
     X, Y = planted(80, 9)
     tree = LabelTree([np.array([0, 0, 0]), np.array([0, 1, 0, 1, 2, 0, 1, 1, 0])])
-    solver = Solver(loss, cost=0.5, epochs=3000, tolerance=1e-6, threshold=0.0, seed=0)
+    solver = Solver(loss, 0.5, epochs=3000, tolerance=1e-6, threshold=0.0, seed=0, tail=tail)
     forest = training.train_forest(X, Y, [tree], solver, Run(), threads=2)
+    tables = forest.tables
     dense, truth = X.toarray().astype(float), Y.toarray()
+    n_labelled = truth.any(axis=1).sum()
+    assert n_labelled < 80, "documents without labels do not count"
     every = np.arange(X.shape[1])
+    heaviest = 1.0
     for level, node in ((0, 0), (1, 0), (1, 1)):
         rows = np.flatnonzero(tree.indicators(Y, level).toarray()[:, node])
         offsets, nodes = tree.children(level)
         place = node if level == 0 else node + 1  # nodes of all levels are numbered together
+        step = tables.chunk_scale[tables.chunk_ptr[place] : tables.chunk_ptr[place + 1]].max()
         for c, child in enumerate(nodes[offsets[node] : offsets[node + 1]]):
-            below = truth[:, tree.labels_of(level + 1, child)].any(axis=1)[rows]
-            wanted = least(dense[rows], 2.0 * below - 1, 0.5, loss)
-            np.testing.assert_allclose(forest._weights(place, c, every), wanted[:-1], atol=2e-3)
-            bias = forest.bias[forest.child_ptr[place] + c]
-            assert bias == pytest.approx(wanted[-1], abs=2e-3)
-    assert forest.chunk_ptr[-1] - forest.chunk_ptr[-2] == 0, "an only child has no classifier"
+            below = truth[:, tree.labels_of(level + 1, child)].any(axis=1)
+            rarity = 1 + (np.log(n_labelled) - 1) * (2.5 / (below.sum() + 1.5)) ** 0.55
+            heaviest = max(heaviest, rarity**tail)
+            below = below[rows]
+            costs = np.where(below, 0.5 * rarity**tail, 0.5)
+            wanted = least(dense[rows], 2.0 * below - 1, costs, loss)
+            near = 1e-3 + step / 2
+            np.testing.assert_allclose(forest._weights(place, c, every), wanted[:-1], atol=near)
+            bias = tables.bias[tables.child_ptr[place] + c]
+            assert bias == pytest.approx(wanted[-1], abs=1e-3)
+    assert (heaviest > 1.5) == (tail > 0)
+    assert np.diff(tables.chunk_rows)[-1] == 0, "an only child has no classifier"
 
 
 def test_nodes_learn_also_from_documents_that_are_sent_there_by_mistake():
@@ -94,7 +109,7 @@ def test_nodes_learn_also_from_documents_that_are_sent_there_by_mistake():
     dense, truth = X.toarray().astype(float), Y.toarray()
     every = np.arange(X.shape[1])
     root = np.stack([forest._weights(0, c, every) for c in range(4)], axis=1)
-    likeliest = np.argsort(-(dense @ root + forest.bias[:4]), axis=1)[:, :2]
+    likeliest = np.argsort(-(dense @ root + forest.tables.bias[:4]), axis=1)[:, :2]
     labelled = truth.any(axis=1)
     mistakes = 0
     for node in range(4):
@@ -120,6 +135,7 @@ def test_negatives_down_a_tree_of_chains_and_branches(negatives):
 
 
 def least(X, sign, cost, loss):
+    """Return the best weights and bias; ``cost`` is of each row, or of all."""
     A = np.hstack([X, np.ones((len(X), 1))])
 
     def objective(w):
@@ -128,7 +144,7 @@ def least(X, sign, cost, loss):
             losses, slope = np.logaddexp(0, -margin), -1 / (1 + np.exp(margin))
         else:
             losses, slope = np.maximum(0, 1 - margin) ** 2, -2 * np.maximum(0, 1 - margin)
-        return w @ w / 2 + cost * losses.sum(), w + cost * (A.T @ (sign * slope))
+        return w @ w / 2 + (cost * losses).sum(), w + A.T @ (cost * sign * slope)
 
     options = {"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-8}
     return minimize(objective, np.zeros(A.shape[1]), jac=True, method="L-BFGS-B", options=options).x
@@ -136,13 +152,60 @@ def least(X, sign, cost, loss):
 
 def test_threshold_drops_small_weights_and_changes_no_other():
     X, Y = planted()
-    all_weights = OneVsRest(threshold=0).fit(X, Y).forest_
-    kept = OneVsRest(threshold=0.2).fit(X, Y).forest_
-    large = np.abs(all_weights.entry_value) >= 0.2
-    assert (all_weights.entry_value != 0).all(), "nothing is stored for a weight of 0"
+    every = OneVsRest(threshold=0).fit(X, Y).forest_.tables
+    kept = OneVsRest(threshold=0.2).fit(X, Y).forest_.tables
+    np.testing.assert_array_equal(kept.chunk_scale, every.chunk_scale)
+    (step,) = every.chunk_scale
+    sizes = np.abs(every.entry_value) * step
+    large = sizes >= 0.2
+    assert np.abs(sizes - 0.2).min() > step, "no weight is so near that rounding decides"
     assert 0 < large.sum() < len(large)
-    np.testing.assert_array_equal(kept.entry_value, all_weights.entry_value[large])
-    np.testing.assert_array_equal(kept.bias, all_weights.bias)
+    np.testing.assert_array_equal(kept.entry_value, every.entry_value[large])
+    np.testing.assert_array_equal(kept.entry_label, every.entry_label[large])
+    np.testing.assert_array_equal(kept.bias, every.bias)
+    # nothing is stored for a weight of 0, only for some that are less than half a step
+    assert (every.entry_value == 0).mean() < 0.01
+
+
+@pytest.mark.parametrize("chunk", [4, 10, 256])
+def test_joined_blocks_hold_what_was_trained(chunk, monkeypatch):
+    """The weights of all blocks of a node, each within half a step of its chunk."""
+    monkeypatch.setattr(training, "CHUNK", chunk)
+    X, Y = planted()
+    trained, original = {}, training._train
+
+    def noted(*given):
+        task, learned = original(*given)
+        trained[task] = learned
+        return task, learned
+
+    monkeypatch.setattr(training, "_train", noted)
+    forest = OneVsRest(threshold=0.01).fit(X, Y).forest_
+    tables = forest.tables
+    assert len(trained) == N_LABELS // 4
+    assert np.diff([*tables.chunk_child, N_LABELS]).max() <= chunk
+    assert len(tables.chunk_scale) == {4: 10, 10: 5, 256: 1}[chunk]
+    for task, learned in trained.items():
+        dense = np.zeros((X.shape[1], 4), np.float32)
+        rows = np.repeat(learned.features, np.diff(learned.ptr))
+        dense[rows, learned.labels] = learned.values
+        for c in range(4):
+            place = task.first + c
+            owner = np.searchsorted(tables.chunk_child, place, side="right") - 1
+            found = forest._weights(0, place, np.arange(X.shape[1]))
+            near = 0.51 * tables.chunk_scale[owner]
+            np.testing.assert_allclose(found, dense[:, c], rtol=0, atol=near)
+            assert tables.bias[place] == learned.bias[c]
+
+
+def test_runs_of_blocks_fit_into_chunks():
+    tasks = [training.Task(0, 0, 0, 63 * i, 63 * i + 63) for i in range(9)]
+    runs = list(training._runs(tasks))
+    assert [len(run) for run in runs] == [4, 4, 1]
+    assert [task for run in runs for task in run] == tasks
+    exactly = [training.Task(0, 0, 0, 64 * i, 64 * i + 64) for i in range(8)]
+    assert [len(run) for run in training._runs(exactly)] == [4, 4]
+    assert list(training._runs([])) == []
 
 
 # --- threads and seeds --------------------------------------------------------------------------
@@ -176,18 +239,19 @@ def test_seed_of_a_given_tree_changes_weights_and_not_the_tree():
     X, Y = planted()
     tree = [[0] * 4, [label % 4 for label in range(N_LABELS)]]
     one, other = (Bonsai(tree=tree, seed=seed).fit(X, Y).forest_ for seed in (0, 1))
-    np.testing.assert_array_equal(one.child, other.child)
-    assert not np.array_equal(one.bias, other.bias)
-    np.testing.assert_allclose(one.bias, other.bias, atol=0.5)
+    np.testing.assert_array_equal(one.tables.child, other.tables.child)
+    assert not np.array_equal(one.tables.bias, other.tables.bias)
+    np.testing.assert_allclose(one.tables.bias, other.tables.bias, atol=0.5)
 
 
 def test_trees_of_a_forest_differ():
     X, Y = planted()
     forest = Bonsai(branching=4, max_leaf=5, trees=2).fit(X, Y).forest_
     assert len(forest.roots) == 2
+    tables = forest.tables
     first, second = (
-        forest.child[forest.child_ptr[start] : forest.child_ptr[end]]
-        for start, end in ((0, forest.roots[1]), (forest.roots[1], len(forest.child_ptr) - 1))
+        tables.child[tables.child_ptr[start] : tables.child_ptr[end]]
+        for start, end in ((0, forest.roots[1]), (forest.roots[1], len(tables.child_ptr) - 1))
     )
     assert first.tolist() != second.tolist()
 
@@ -225,7 +289,7 @@ def interrupt(model, X, Y, folder, patience, resume=False):
         fit(model, X, Y, folder, resume=resume, progress=Impatient(patience))
 
 
-MODEL = Bonsai(branching=4, max_leaf=5, trees=2, threads=1)
+MODEL = Bonsai(branching=4, max_leaf=5, trees=2, cost=1.0, threads=1)
 DEEP = Bonsai(
     tree=[[0, 0], [0, 0, 1, 1], [0, 0, 1, 1, 2, 3, 3], [label % 7 for label in range(N_LABELS)]],
     negatives=3,
@@ -357,6 +421,7 @@ def test_resume_with_other_data_is_refused(change, tmp_path):
         {"epochs": 11},
         {"tolerance": 0.2},
         {"threshold": 0.2},
+        {"tail": 0.5},
         {"seed": 1},
         {"branching": 3},
         {"trees": 1},
@@ -375,7 +440,7 @@ def test_resume_with_other_settings_is_refused(settings, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"threads": 2}, {"beam": 3}, {"carry": 0.9}, {"cost": 1}], ids=str
+    "settings", [{"threads": 2}, {"beam": 3}, {"carry": 0.9}, {"cost": 1}, {"tail": 1}], ids=str
 )
 def test_resume_with_settings_that_do_not_matter_to_training(settings, tmp_path):
     X, Y = planted()

@@ -50,7 +50,7 @@ class Bonsai(LinearForest):
         Nodes kept per level while ranking.
     sharpness
         Slope of the logistic function that turns scores into probabilities.
-    loss, cost, epochs, tolerance, threshold
+    loss, cost, tail, epochs, tolerance, threshold
         Of the solver, as for `labelgrove.models.linear.one_vs_rest.OneVsRest`.
     seed, threads
         As for every model; threads change nothing in the result.
@@ -77,7 +77,8 @@ class Bonsai(LinearForest):
         beam: int = 10,
         sharpness: float = 4.0,
         loss: Loss = "squared-hinge",
-        cost: float = 1.0,
+        cost: float = 0.3,
+        tail: float = 1.0,
         epochs: int = 10,
         tolerance: float = 0.1,
         threshold: float = 0.1,
@@ -96,6 +97,7 @@ class Bonsai(LinearForest):
         self.sharpness = sharpness
         self.loss = loss
         self.cost = cost
+        self.tail = tail
         self.epochs = epochs
         self.tolerance = tolerance
         self.threshold = threshold

@@ -23,6 +23,7 @@ LEAST = {
     "trees": 1,
     "branching": 2,
     "max_leaf": 1,
+    "splits": 1,
     "heaviest": 1,
     "beam": 1,
     "epochs": 1,
@@ -58,6 +59,7 @@ class LinearForest(Classifier):
     epochs: int
     tolerance: float
     threshold: float
+    tail: float
     forest_: Forest
 
     @abstractmethod
@@ -81,6 +83,7 @@ class LinearForest(Classifier):
             seed=int(self.seed),
             negatives=int(self.negatives),
             sharpness=float(self.sharpness) if self.negatives else 1.0,
+            tail=float(self.tail),
         )
         trees = self._grow(X, Y, context)
         self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
@@ -99,8 +102,9 @@ class LinearForest(Classifier):
         for name in POSITIVE:
             if not 0 < settings[name] < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
-        if not 0 <= self.threshold < np.inf:
-            raise InputError(f"threshold must be a number from 0, got {self.threshold!r}")
+        for name in ("threshold", "tail"):
+            if not 0 <= settings[name] < np.inf:
+                raise InputError(f"{name} must be a number from 0, got {settings[name]!r}")
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
@@ -147,10 +151,10 @@ class LinearForest(Classifier):
         """Return the forest's arrays beside the other state."""
         state = super().state()
         forest = state.pop("forest_", None)
-        return state if forest is None else {**state, **forest.arrays()}
+        return state if forest is None else {**state, **forest.state()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned."""
-        arrays = {name: state[name] for name in Forest.names()}
-        self.forest_ = Forest(**arrays)
-        super().set_state({name: value for name, value in state.items() if name not in arrays})
+        self.forest_ = Forest.from_state(state)
+        names = Forest.names()
+        super().set_state({name: value for name, value in state.items() if name not in names})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +15,24 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.threads import workers
 
 CELLS = 1 << 24  # scores held at once: rows are ranked in batches of this many
-FEW = 8  # rows that are ranked one by one
+FEW = 8  # rows that are not worth a second thread
 # Labels that each of several trees names at least: were they only k, a label's mean would depend
 # on k, since what a tree does not name counts as 0.
 NAMED = 100
+CHUNK = 256  # children of a chunk at most: their numbers fit into a byte
+STEPS = 32767  # weights are whole numbers of steps up to this
 
 
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Trees whose inner nodes hold a classifier for each child; leaves are labels.
+class Tables(NamedTuple):
+    """The arrays of a forest, as the kernels read them.
 
     Nodes of all trees are numbered together; the children of node v are
     ``child[child_ptr[v]:child_ptr[v + 1]]``. All paths of a tree are equally long; on the last
     level children are labels. The weights of a node lie in one or more chunks, each for a run of
-    its children: sparse rows by feature. A node with a single child has no chunk.
+    its children: sparse rows by feature.
 
     Parameters
     ----------
-    roots
-        The root node of each tree, shape (t,).
-    depths
-        The number of levels below each root, shape (t,).
     child_ptr, child
         Children of each node, shapes (v + 1,) and (m,).
     bias
@@ -43,38 +41,73 @@ class Forest:
         Chunks of each node, shape (v + 1,).
     chunk_child
         The first child of each chunk, counted within its node, shape (c,).
-    chunk_rows
-        Rows of each chunk, shape (c + 1,).
-    row_feature, row_ptr
-        Feature of each row, ascending within a chunk, and its entries, shapes (r,) and (r + 1,).
+    chunk_rows, chunk_entries
+        Rows and entries of each chunk, shape (c + 1,).
+    chunk_scale
+        The step of each chunk's weights, shape (c,).
+    row_feature
+        Feature of each row, ascending within a chunk, shape (r,).
+    row_ptr
+        Entries of each row counted within its chunk, of row r of chunk c at r + c and r + c + 1,
+        shape (r + c,).
     entry_label, entry_value
-        Child within the chunk, and weight, shape (e,).
+        Child within the chunk, and weight in steps, shape (e,).
     n_features
         Width of X.
     """
 
-    roots: NDArray[np.int32]
-    depths: NDArray[np.int32]
     child_ptr: NDArray[np.int64]
     child: NDArray[np.int32]
     bias: NDArray[np.float32]
     chunk_ptr: NDArray[np.int64]
     chunk_child: NDArray[np.int32]
     chunk_rows: NDArray[np.int64]
+    chunk_entries: NDArray[np.int64]
+    chunk_scale: NDArray[np.float32]
     row_feature: NDArray[np.int32]
-    row_ptr: NDArray[np.int64]
-    entry_label: NDArray[np.uint16]
-    entry_value: NDArray[np.float32]
+    row_ptr: NDArray[np.uint32]
+    entry_label: NDArray[np.uint8]
+    entry_value: NDArray[np.int16]
     n_features: int
 
-    def arrays(self) -> dict[str, Any]:
-        """Return all fields by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees whose inner nodes hold a classifier for each child; leaves are labels.
+
+    Parameters
+    ----------
+    roots
+        The root node of each tree, shape (t,).
+    depths
+        The number of levels below each root, shape (t,).
+    tables
+        Nodes and weights.
+    """
+
+    roots: NDArray[np.int32]
+    depths: NDArray[np.int32]
+    tables: Tables
+
+    @property
+    def n_features(self) -> int:
+        """Width of X."""
+        return self.tables.n_features
+
+    def state(self) -> dict[str, Any]:
+        """Return all arrays by name."""
+        return {"roots": self.roots, "depths": self.depths, **self.tables._asdict()}
 
     @classmethod
     def names(cls) -> list[str]:
-        """Return the names of the fields."""
-        return [field.name for field in fields(cls)]
+        """Return the names in `state`."""
+        return ["roots", "depths", *Tables._fields]
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Forest:
+        """Return the forest that had this state, among which there may be other names."""
+        tables = Tables(**{name: state[name] for name in Tables._fields})
+        return cls(state["roots"], state["depths"], tables)
 
     def path_weights(self, label: int, features: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Return the weights of features summed along the label's path, over all trees.
@@ -87,27 +120,29 @@ class Forest:
             Feature numbers, shape (m,), as is the result.
         """
         total = np.zeros(len(features), np.float32)
-        owner = np.repeat(np.arange(len(self.child_ptr) - 1), np.diff(self.child_ptr))
-        ends = [*self.roots[1:].tolist(), len(self.child_ptr) - 1]
+        child_ptr, child = self.tables.child_ptr, self.tables.child
+        owner = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
+        ends = [*self.roots[1:].tolist(), len(child_ptr) - 1]
         for root, depth, end in zip(self.roots.tolist(), self.depths.tolist(), ends, strict=True):
             # a tree's last level is its last nodes, whose children are labels
-            places = np.arange(self.child_ptr[root], self.child_ptr[end])
+            places = np.arange(child_ptr[root], child_ptr[end])
             inner = self._inner(root, depth)
             leaves = places[owner[places] >= inner]
-            place = int(leaves[np.flatnonzero(self.child[leaves] == label)[0]])
+            place = int(leaves[np.flatnonzero(child[leaves] == label)[0]])
             for _ in range(depth):
                 node = int(owner[place])
-                total += self._weights(node, place - int(self.child_ptr[node]), features)
+                total += self._weights(node, place - int(child_ptr[node]), features)
                 if node != root:
                     above = places[owner[places] < inner]
-                    place = int(above[np.flatnonzero(self.child[above] == node)[0]])
+                    place = int(above[np.flatnonzero(child[above] == node)[0]])
         return total
 
     def _inner(self, root: int, depth: int) -> int:
         """Return the first node of a tree's last level."""
         first, last = root, root + 1
         for _ in range(depth - 1):
-            children = self.child[self.child_ptr[first] : self.child_ptr[last]]
+            ends = self.tables.child_ptr[[first, last]]
+            children = self.tables.child[ends[0] : ends[1]]
             first, last = int(children.min()), int(children.max()) + 1
         return first
 
@@ -115,17 +150,19 @@ class Forest:
         self, node: int, child: int, features: NDArray[np.integer[Any]]
     ) -> NDArray[np.float32]:
         """Return the weights of features in the classifier of one child, shape (m,)."""
+        tables = self.tables
         found = np.zeros(len(features), np.float32)
-        chunks = range(self.chunk_ptr[node], self.chunk_ptr[node + 1])
-        for chunk in (c for c in chunks if self.chunk_child[c] <= child):
-            first, last = self.chunk_rows[chunk], self.chunk_rows[chunk + 1]
-            rows = first + np.searchsorted(self.row_feature[first:last], features)
-            for i in np.flatnonzero(rows < last):
-                row = rows[i]
-                if self.row_feature[row] == features[i]:
-                    entries = slice(self.row_ptr[row], self.row_ptr[row + 1])
-                    own = self.entry_label[entries] == child - self.chunk_child[chunk]
-                    found[i] += self.entry_value[entries][own].sum()
+        chunks = range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1])
+        chunk = max(c for c in chunks if tables.chunk_child[c] <= child)
+        first, last = tables.chunk_rows[chunk], tables.chunk_rows[chunk + 1]
+        rows = first + np.searchsorted(tables.row_feature[first:last], features)
+        for i in np.flatnonzero(rows < last):
+            row = rows[i]
+            if tables.row_feature[row] == features[i]:
+                start, end = tables.row_ptr[[row + chunk, row + chunk + 1]].astype(np.int64)
+                entries = slice(*(tables.chunk_entries[chunk] + [start, end]))
+                own = tables.entry_label[entries] == child - tables.chunk_child[chunk]
+                found[i] = tables.entry_value[entries][own].sum() * tables.chunk_scale[chunk]
         return found
 
     def rank(
@@ -154,129 +191,51 @@ class Forest:
         carry
             A label's score is its own probability times that of its path to this power.
         """
-        named = k if len(self.roots) == 1 else max(k, NAMED)
-        if X.shape[0] <= FEW:
-            return _mean(self._rank_few(X, named, beam, sharpness, carry), k)
-        widest = int(np.diff(self.child_ptr).max(initial=1))
-        rows = max(1, CELLS // (widest * max(beam, 1)))
-        parts = []
-        with ThreadPoolExecutor(workers(threads)) as pool:
-            for start in range(0, X.shape[0], rows):
-                batch = X[start : start + rows]
-                trees = [
-                    self._descend(batch, root, depth, named, beam, sharpness, carry, pool)
-                    for root, depth in zip(self.roots.tolist(), self.depths.tolist(), strict=True)
-                ]
-                parts.append(_mean(trees, k))
-        return Ranking.concatenate(parts) if parts else Ranking.empty(0, k)
+        labels = np.empty((X.shape[0], k), np.int32)
+        scores = np.empty((X.shape[0], k), np.float32)
+        n_threads = 1 if X.shape[0] <= FEW else workers(threads)
+        rows = X.shape[0]
+        if rows > FEW:
+            widest = int(np.diff(self.tables.child_ptr).max(initial=1))
+            rows = min(-(-rows // n_threads), max(1, CELLS // (widest * beam * n_threads)))
 
-    def _rank_few(
-        self, X: csr_array, k: int, beam: int, sharpness: float, carry: float
-    ) -> list[Ranking]:
-        """Rank row by row in each tree, without threads, tables or anything else to set up."""
-        from labelgrove.models.linear import kernels
+        def work(first: int) -> None:
+            part = slice(first, min(first + rows, X.shape[0]))
+            self._rank_rows(X, part, beam, sharpness, carry, labels[part], scores[part])
 
-        trees = []
-        for root, depth in zip(self.roots.tolist(), self.depths.tolist(), strict=True):
-            nodes = np.empty((X.shape[0], k), np.int32)
-            logps = np.empty((X.shape[0], k), np.float32)
-            for i in range(X.shape[0]):
-                row = slice(X.indptr[i], X.indptr[i + 1])
-                kernels.rank_one(
-                    *(X.indices[row], X.data[row], root, depth, beam),
-                    *(np.float32(sharpness), np.float32(carry)),
-                    *(self.child_ptr, self.child, self.bias, self.chunk_ptr, self.chunk_child),
-                    *(self.chunk_rows, self.row_feature, self.row_ptr),
-                    *(self.entry_label, self.entry_value, nodes[i], logps[i]),
-                )
-            trees.append(Ranking(nodes, np.exp(logps)))
-        return trees
+        starts = range(0, X.shape[0], max(rows, 1))
+        if n_threads == 1:
+            for first in starts:
+                work(first)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(work, starts))
+        return Ranking(labels, scores)
 
-    def _descend(
+    def _rank_rows(
         self,
         X: csr_array,
-        root: int,
-        depth: int,
-        k: int,
+        rows: slice,
         beam: int,
         sharpness: float,
         carry: float,
-        pool: ThreadPoolExecutor,
-    ) -> Ranking:
+        labels: NDArray[np.int32],
+        scores: NDArray[np.float32],
+    ) -> None:
+        """Rank some rows into ``labels`` and ``scores``, shape (n, k), in all trees."""
         from labelgrove.models.linear import kernels
 
-        n = X.shape[0]
-        nodes = np.full((n, 1), root, np.int32)
-        logps = np.zeros((n, 1), np.float32)
-        for level in range(depth):
-            kept = nodes >= 0
-            pair_ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-            pair_node, pair_logp = nodes[kept], logps[kept]
-            if level == depth - 1:
-                pair_logp *= np.float32(carry)
-            pair_row = np.repeat(np.arange(n), np.diff(pair_ptr))
-            sizes = self.child_ptr[pair_node + 1] - self.child_ptr[pair_node]
-            pair_out = np.concatenate([[0], np.cumsum(sizes)])
-            out = self._score(X, pair_row, pair_node, pair_out, pool)
-            width = min(k if level == depth - 1 else beam, int(sizes.max(initial=1)) * max(beam, 1))
-            nodes = np.full((n, max(width, 1)), -1, np.int32)
-            logps = np.full(nodes.shape, -np.inf, np.float32)
-            kernels.select(
-                *(pair_ptr, pair_node, pair_logp, pair_out, out, self.child_ptr, self.child),
-                *(np.float32(sharpness), nodes, logps),
+        n, k = labels.shape
+        several = len(self.roots) > 1
+        shape = (len(self.roots), n, max(k, NAMED) if several else k)
+        named = np.empty(shape, np.int32) if several else labels[None]
+        logps = np.empty(shape, np.float32) if several else scores[None]
+        for number, (root, depth) in enumerate(zip(self.roots, self.depths, strict=True)):
+            kernels.rank_rows(
+                *(X.indptr, X.indices, X.data, rows.start, rows.stop, int(root), int(depth)),
+                *(max(beam, 1), np.float32(sharpness), np.float32(carry), self.tables),
+                *(named[number], logps[number]),
             )
-        return Ranking(nodes, np.exp(logps)).pad(k)
-
-    def _score(
-        self,
-        X: csr_array,
-        pair_row: NDArray[np.int64],
-        pair_node: NDArray[np.int32],
-        pair_out: NDArray[np.int64],
-        pool: ThreadPoolExecutor,
-    ) -> NDArray[np.float32]:
-        """Return the children's scores of all visits, shape (pair_out[-1],)."""
-        from labelgrove.models.linear import kernels
-
-        order = np.argsort(pair_node, kind="stable")
-        starts = np.flatnonzero(np.diff(pair_node[order], prepend=-1))
-        groups = np.split(order, starts[1:]) if len(order) else []
-        jobs = [
-            (pairs, chunk)
-            for pairs in groups
-            for chunk in range(
-                self.chunk_ptr[pair_node[pairs[0]]], self.chunk_ptr[pair_node[pairs[0]] + 1]
-            )
-        ]
-        out = self._biases(pair_node, pair_out)
-
-        def work(part: list[tuple[NDArray[np.int64], int]]) -> None:
-            place = np.full(self.n_features, -1, np.int64)
-            for pairs, chunk in part:
-                kernels.score_chunk(
-                    *(X.indptr, X.indices, X.data, pairs, pair_row, pair_out, out, chunk),
-                    *(self.chunk_child, self.chunk_rows, self.row_feature, self.row_ptr),
-                    *(self.entry_label, self.entry_value, place),
-                )
-
-        n_parts = pool._max_workers if len(order) > 64 else 1
-        list(pool.map(work, [jobs[i::n_parts] for i in range(n_parts)]))
-        return out
-
-    def _biases(
-        self, pair_node: NDArray[np.int32], pair_out: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """Return the scores every visit starts from: the children's biases."""
-        within = np.arange(pair_out[-1]) - np.repeat(pair_out[:-1], np.diff(pair_out))
-        first = np.repeat(self.child_ptr[pair_node], np.diff(pair_out))
-        biases: NDArray[np.float32] = self.bias[first + within]
-        return biases
-
-
-def _mean(rankings: list[Ranking], k: int) -> Ranking:
-    """Average the scores of rankings and keep the best k; a label that one lacks has 0 there."""
-    if len(rankings) == 1:
-        return rankings[0]
-    width = max(int(ranking.labels.max(initial=0)) for ranking in rankings) + 1
-    total = sum(ranking.to_csr(width) for ranking in rankings)
-    return Ranking.from_csr(csr_array(total / len(rankings)), k)
+        np.exp(logps, out=logps)
+        if several:
+            kernels.average(named, logps, labels, scores)

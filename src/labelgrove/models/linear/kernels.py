@@ -104,15 +104,39 @@ def _logistic_step(alpha, margin, q, cost):
     return z
 
 
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _score(indices, data, first, last, weights, score):
+    """Write the scores of a row with features ``first`` to before ``last`` of all labels."""
+    width = len(score)
+    for c in range(width):
+        score[c] = weights[-1, c]
+    p = first
+    while p + 4 <= last:  # four at a time: the scores are read and written a quarter as often
+        v0, v1, v2, v3 = data[p], data[p + 1], data[p + 2], data[p + 3]
+        w0, w1 = weights[indices[p]], weights[indices[p + 1]]
+        w2, w3 = weights[indices[p + 2]], weights[indices[p + 3]]
+        for c in range(width):
+            score[c] += v0 * w0[c] + v1 * w1[c] + v2 * w2[c] + v3 * w3[c]
+        p += 4
+    for rest in range(p, last):
+        v = data[rest]
+        w = weights[indices[rest]]
+        for c in range(width):
+            score[c] += v * w[c]
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def solve(
-    indptr, indices, data, true_ptr, true, weights, cost, logistic, epochs, tolerance, seed
+    indptr, indices, data, true_ptr, true, weights, cost, true_cost, logistic, epochs, tolerance,
+    seed,
 ):  # fmt: skip
     """Train the classifiers of all labels of a node at once, by dual coordinate descent.
 
-    Minimises |w|^2 / 2 + cost * sum of losses for each label, with a constant feature 1 for the
-    bias. ``true[true_ptr[i]:true_ptr[i + 1]]`` are the labels of row i. ``weights`` of shape
-    (features + 1, labels), zero at first, is the result; its last row is the bias.
+    Minimises |w|^2 / 2 + sum of cost x loss for each label, with a constant feature 1 for the
+    bias; rows that have label c count ``true_cost[c]``, others ``cost``.
+    ``true[true_ptr[i]:true_ptr[i + 1]]`` are the labels of row i. ``weights`` of shape
+    (features + 1, width), zero at first, is the result; its last row is the bias. There may be
+    more columns than labels, which stay zero: a width that fills vector registers is faster.
 
     A row on which no label violates its optimum by ``tolerance`` is set aside for one epoch,
     then two, four and so on: most rows mean nothing to most labels. It ends when a pass over all
@@ -120,17 +144,22 @@ def solve(
     """
     n = len(indptr) - 1
     n_features = weights.shape[0] - 1
-    n_labels = weights.shape[1]
-    ridge = np.float32(0.0) if logistic else np.float32(0.5 / cost)
+    n_labels = len(true_cost)
+    width = weights.shape[1]
     start = np.float32(cost * 1e-3) if logistic else ZERO
+    # of the row at hand, for each label: these are of rows without it
+    sign = np.full(n_labels, -ONE)
+    limit = np.full(n_labels, cost)
+    ridge = np.full(n_labels, ZERO if logistic else np.float32(0.5 / cost))
+    false_ridge = ridge[0]
+    true_ridge = np.zeros(n_labels, np.float32) if logistic else np.float32(0.5) / true_cost
     square = np.empty(n, np.float32)
     for i in range(n):
         total = ONE
         for p in range(indptr[i], indptr[i + 1]):
             total += data[p] * data[p]
-        square[i] = total + ridge
+        square[i] = total
     alpha = np.full((n, n_labels), start)
-    sign = np.full(n_labels, -ONE)
     if logistic:  # the weights that belong to the first alphas
         for i in range(n):
             for p in range(true_ptr[i], true_ptr[i + 1]):
@@ -142,8 +171,8 @@ def solve(
                     weights[indices[p], c] += data[p] * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
-    score = np.empty(n_labels, np.float32)
-    change = np.empty(n_labels, np.float32)
+    score = np.empty(width, np.float32)
+    change = np.zeros(width, np.float32)
     touched = np.empty(n_labels, np.int32)
     order = np.arange(n).astype(np.int32)
     due = np.zeros(n, np.int32)
@@ -163,36 +192,33 @@ def solve(
                 continue
             visits += 1
             first, last = indptr[i], indptr[i + 1]
-            for c in range(n_labels):
-                score[c] = weights[n_features, c]
-            for p in range(first, last):
-                f = indices[p]
-                v = data[p]
-                for c in range(n_labels):
-                    score[c] += v * weights[f, c]
+            _score(indices, data, first, last, weights, score)
             for p in range(true_ptr[i], true_ptr[i + 1]):
-                sign[true[p]] = ONE
+                c = true[p]
+                sign[c] = ONE
+                limit[c] = true_cost[c]
+                ridge[c] = true_ridge[c]
             q = square[i]
-            inverse = ONE / q
             largest = ZERO
             if logistic:
                 for c in range(n_labels):
                     old = alpha[i, c]
-                    change[c] = _logistic_step(old, sign[c] * score[c], q, cost) - old
+                    change[c] = _logistic_step(old, sign[c] * score[c], q, limit[c]) - old
                     largest = max(largest, abs(change[c]))
             else:
                 for c in range(n_labels):
                     old = alpha[i, c]
-                    slope = sign[c] * score[c] - ONE + ridge * old
-                    change[c] = max(old - slope * inverse, ZERO) - old
+                    slope = sign[c] * score[c] - ONE + ridge[c] * old
+                    change[c] = max(old - slope / (q + ridge[c]), ZERO) - old
                     largest = max(largest, abs(change[c]))
+            q += false_ridge
             worst = max(worst, largest * q)
             if largest * q < tolerance:
                 pause[i] = pause[i] * 2 + 1
                 due[i] = epoch + 1 + pause[i]
             else:
                 pause[i] = 0
-                small = np.float32(0.1) * tolerance * inverse
+                small = np.float32(0.1) * tolerance / q
                 m = 0
                 for c in range(n_labels):
                     if abs(change[c]) > small:
@@ -200,8 +226,8 @@ def solve(
                         m += 1
                 for t in range(m):
                     alpha[i, touched[t]] += change[touched[t]]
-                if m * 4 < n_labels:  # few labels moved: write only theirs
-                    for t in range(m):
+                if m * 16 < n_labels:  # very few labels moved: write only theirs
+                    for t in range(m):  # touched[t] is at least t
                         c = touched[t]
                         change[t] = change[c] * sign[c]
                         weights[n_features, c] += change[t]
@@ -219,10 +245,13 @@ def solve(
                     for p in range(first, last):
                         f = indices[p]
                         v = data[p]
-                        for c in range(n_labels):
+                        for c in range(width):
                             weights[f, c] += v * change[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
-                sign[true[p]] = -ONE
+                c = true[p]
+                sign[c] = -ONE
+                limit[c] = cost
+                ridge[c] = false_ridge
         if worst < tolerance:
             if visits - before == n:
                 return epoch + 1, visits
@@ -231,17 +260,17 @@ def solve(
 
 
 @njit(cache=True, nogil=True)
-def compress(weights, features, threshold):
-    """Keep the weights (f + 1, c) of at least ``threshold`` as sparse rows by feature.
+def compress(weights, n_labels, features, order, threshold):
+    """Keep the weights of at least ``threshold`` as sparse rows by feature.
 
-    Returns the features that have any, where each one's entries start, and the entries' labels
-    and values; the bias, the last row, is left out.
+    ``weights`` has a row for each of ``features``, which are ascending in this ``order``, and
+    the bias as its last row, which is left out; the first ``n_labels`` columns count.
+    At most 256 labels. Returns the features that have any, where each one's entries start, and
+    the entries' labels and values.
     """
-    n_features = weights.shape[0] - 1
-    n_labels = weights.shape[1]
     n_rows = 0
     n_entries = 0
-    for f in range(n_features):
+    for f in order:
         here = 0
         for c in range(n_labels):
             if abs(weights[f, c]) >= threshold:
@@ -250,11 +279,11 @@ def compress(weights, features, threshold):
         n_rows += here > 0
     kept = np.empty(n_rows, np.int32)
     ptr = np.zeros(n_rows + 1, np.int64)
-    labels = np.empty(n_entries, np.uint16)
+    labels = np.empty(n_entries, np.uint8)
     values = np.empty(n_entries, np.float32)
     row = 0
     entry = 0
-    for f in range(n_features):
+    for f in order:
         before = entry
         for c in range(n_labels):
             if abs(weights[f, c]) >= threshold:
@@ -266,6 +295,34 @@ def compress(weights, features, threshold):
             row += 1
             ptr[row] = entry
     return kept, ptr, labels, values
+
+
+@njit(cache=True, nogil=True)
+def join(features, starts, ends, order, labels, values):
+    """Put sparse rows into ``order``, in which rows of one feature follow one another, as one.
+
+    Row r has the feature ``features[r]`` and the entries from ``starts[r]`` to before
+    ``ends[r]``. Returns what `compress` does.
+    """
+    kept = np.empty(len(order), np.int32)
+    ptr = np.zeros(len(order) + 1, np.int64)
+    new_labels = np.empty(len(labels), np.uint8)
+    new_values = np.empty(len(values), np.float32)
+    rows = 0
+    entry = 0
+    for r in order:
+        if rows == 0 or kept[rows - 1] != features[r]:
+            kept[rows] = features[r]
+            rows += 1
+        for e in range(starts[r], ends[r]):
+            new_labels[entry] = labels[e]
+            new_values[entry] = values[e]
+            entry += 1
+        ptr[rows] = entry
+    return kept[:rows].copy(), ptr[: rows + 1].copy(), new_labels, new_values
+
+
+# --- ranking ----------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -281,60 +338,70 @@ def _find(features, start, end, wanted):
 
 
 @njit(cache=True, nogil=True)
-def score_chunk(
-    indptr, indices, data, pairs, pair_row, pair_out, out, chunk,
-    chunk_child, chunk_rows, row_feature, row_ptr, entry_label, entry_value, place,
-):  # fmt: skip
-    """Add the scores of one chunk's children for all rows that visit its node.
+def score_chunk(indptr, indices, data, rows, visits, out_ptr, out, node, chunk, tables, place):
+    """Write the scores of one chunk's children for the rows that visit its node.
 
-    ``pairs`` are the visits, ``pair_row`` the row of each, and the scores of visit p go to
-    ``out`` from ``pair_out[p] + chunk_child[chunk]`` on. ``place`` is scratch as in `gather`.
-    Many visits pay for a table of the chunk's features, few are looked up one by one.
+    ``visits`` are the visits, ``rows`` the row of each, and the scores of visit v go to ``out``
+    from ``out_ptr[v]`` on, where all children of the node have their places. ``place`` is scratch
+    as in `gather`, or empty, and is returned: many visits pay for a table of the chunk's
+    features, few are looked up one by one.
     """
-    first, last = chunk_rows[chunk], chunk_rows[chunk + 1]
-    offset = chunk_child[chunk]
-    table = len(pairs) * 8 > last - first
+    first, last = tables.chunk_rows[chunk], tables.chunk_rows[chunk + 1]
+    offset = tables.chunk_child[chunk]
+    own = tables.child_ptr[node + 1] - tables.child_ptr[node]
+    if chunk + 1 < tables.chunk_ptr[node + 1]:
+        own = tables.chunk_child[chunk + 1]
+    own -= offset
+    bias = tables.bias[tables.child_ptr[node] + offset :][:own]
+    entries = tables.chunk_entries[chunk]
+    scale = tables.chunk_scale[chunk]
+    table = len(visits) > 8 and len(visits) * 8 > last - first
     if table:
+        if len(place) == 0:
+            place = np.full(tables.n_features, -1, np.int32)
         for r in range(first, last):
-            place[row_feature[r]] = r
-    for p in pairs:
-        i = pair_row[p]
-        base = pair_out[p] + offset
+            place[tables.row_feature[r]] = r - first
+    for v in visits:
+        i = rows[v]
+        score = out[out_ptr[v] + offset :][:own]
+        score[:] = bias
         for q in range(indptr[i], indptr[i + 1]):
             feature = indices[q]
             if table:
-                r = place[feature]
-                if r < 0:
+                if place[feature] < 0:
                     continue
+                r = first + place[feature]
             else:
-                r = _find(row_feature, first, last, feature)
-                if r == last or row_feature[r] != feature:
+                r = _find(tables.row_feature, first, last, feature)
+                if r == last or tables.row_feature[r] != feature:
                     continue
-            v = data[q]
-            for e in range(row_ptr[r], row_ptr[r + 1]):
-                out[base + entry_label[e]] += v * entry_value[e]
+            x = data[q] * scale
+            start = entries + tables.row_ptr[r + chunk]
+            for e in range(start, entries + tables.row_ptr[r + chunk + 1]):
+                score[tables.entry_label[e]] += x * np.float32(tables.entry_value[e])
     if table:
         for r in range(first, last):
-            place[row_feature[r]] = -1
+            place[tables.row_feature[r]] = -1
+    return place
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _insert(nodes, logps, found, node, logp):
+def _insert(nodes, scores, found, node, score):
     """Put a node into lists that hold the best ones so far, best first; return how many."""
     k = len(nodes)
     j = found
     if found == k:
-        worst = logps[k - 1]
-        if logp < worst or (logp == worst and node > nodes[k - 1]):
+        worst = scores[k - 1]
+        if score < worst or (score == worst and node > nodes[k - 1]):
             return found
         j = k - 1
     else:
         found += 1
-    while j > 0 and (logps[j - 1] < logp or (logps[j - 1] == logp and nodes[j - 1] > node)):
-        logps[j] = logps[j - 1]
+    while j > 0 and (scores[j - 1] < score or (scores[j - 1] == score and nodes[j - 1] > node)):
+        scores[j] = scores[j - 1]
         nodes[j] = nodes[j - 1]
         j -= 1
-    logps[j] = logp
+    scores[j] = score
     nodes[j] = node
     return found
 
@@ -351,63 +418,128 @@ def _log_probability(score, sharpness):
 
 
 @njit(cache=True, nogil=True)
-def select(
-    pair_ptr, pair_node, pair_logp, pair_out, out, child_ptr, child, sharpness, nodes, logps
-):
-    """Choose the best k children over all visits of each row.
+def keep_best(children, reached, score, sharpness, found, nodes, logps):
+    """Let the children of a node reached with log probability ``reached`` compete for places.
 
-    Row i visits ``pair_node[pair_ptr[i]:pair_ptr[i + 1]]``, each reached with ``pair_logp``; raw
-    scores of the children are in ``out``. A child's probability given its parent is
-    1 / (1 + exp(-sharpness * score)), in logarithms so that none is lost. Results go to ``nodes``
-    and ``logps`` of shape (n, k), best first, equal ones by number; -1 where there are fewer.
+    A child's probability given its parent is 1 / (1 + exp(-sharpness * score)), in logarithms so
+    that none is lost. ``nodes`` and ``logps``, shape (k,), hold the ``found`` best so far, best
+    first, equal ones by number; returns how many they hold now.
     """
-    for i in range(len(pair_ptr) - 1):
-        found = 0
-        for p in range(pair_ptr[i], pair_ptr[i + 1]):
-            node = pair_node[p]
-            start = child_ptr[node]
-            for c in range(start, child_ptr[node + 1]):
-                logp = pair_logp[p] + _log_probability(out[pair_out[p] + c - start], sharpness)
-                found = _insert(nodes[i], logps[i], found, child[c], logp)
+    k = len(nodes)
+    for c in range(len(children)):
+        # a logarithm for every child is dear: most are out by this bound on it
+        if found == k and reached + min(ZERO, sharpness * score[c]) < logps[k - 1]:
+            continue
+        logp = reached + _log_probability(score[c], sharpness)
+        found = _insert(nodes, logps, found, children[c], logp)
+    return found
 
 
 @njit(cache=True, nogil=True)
-def rank_one(
-    indices, data, root, depth, beam, sharpness, carry, child_ptr, child, bias, chunk_ptr,
-    chunk_child, chunk_rows, row_feature, row_ptr, entry_label, entry_value, nodes, logps,
-):  # fmt: skip
-    """Descend one tree for one row, as `score_chunk` and `select` do for many.
+def _by_node(visit_node, n_nodes):
+    """Return the visits in the order of their nodes, by counting."""
+    ends = np.zeros(n_nodes + 1, np.int64)
+    for node in visit_node:
+        ends[node + 1] += 1
+    for node in range(n_nodes):
+        ends[node + 1] += ends[node]
+    order = np.empty(len(visit_node), np.int64)
+    for v in range(len(visit_node)):
+        order[ends[visit_node[v]]] = v
+        ends[visit_node[v]] += 1
+    return order
 
-    The best labels and their log probabilities go to ``nodes`` and ``logps`` of shape (k,). The
-    log probability of a label's path counts ``carry`` times.
+
+@njit(cache=True, nogil=True)
+def rank_rows(
+    indptr, indices, data, first, last, root, depth, beam, sharpness, carry, tables, nodes, logps
+):
+    """Descend one tree for the rows from ``first`` to before ``last`` of a csr matrix.
+
+    On each level a node serves all rows that visit it before the next node is read. The best
+    labels and their log probabilities go to ``nodes`` and ``logps`` of shape (n, k), best first,
+    -1 and -inf where there are fewer. The log probability of a label's path counts ``carry``
+    times, of an only child's once.
     """
-    k = len(nodes)
-    here = np.full(max(beam, 1), -1, np.int32)
-    here_logps = np.zeros(max(beam, 1), np.float32)
-    here[0] = root
-    n_here = 1
+    n = last - first
+    here = np.full((n, 1), root, np.int32)
+    here_logps = np.zeros((n, 1), np.float32)
+    place = np.empty(0, np.int32)
     for level in range(depth):
-        if level == depth - 1:
-            here_logps *= carry
-        width = k if level == depth - 1 else max(beam, 1)
-        below = np.full(width, -1, np.int32)
-        below_logps = np.full(width, -np.inf, np.float32)
+        leaves = level == depth - 1
+        below = nodes if leaves else np.empty((n, beam), np.int32)
+        below_logps = logps if leaves else np.empty((n, beam), np.float32)
+        below[:] = -1
+        below_logps[:] = -np.inf
+        visit_row = np.empty(here.size, np.int64)
+        visit_node = np.empty(here.size, np.int64)
+        out_ptr = np.empty(here.size, np.int64)
+        n_visits = 0
+        size = 0
+        for i in range(n):
+            for h in range(here.shape[1]):
+                if here[i, h] >= 0:
+                    visit_row[n_visits] = first + i
+                    visit_node[n_visits] = here[i, h]
+                    out_ptr[n_visits] = size
+                    n_visits += 1
+                    size += tables.child_ptr[here[i, h] + 1] - tables.child_ptr[here[i, h]]
+        out = np.empty(size, np.float32)
+        visit_node = visit_node[:n_visits]
+        # a row visits no node twice
+        order = np.arange(n_visits) if n == 1 else _by_node(visit_node, len(tables.child_ptr) - 1)
+        start = 0
+        while start < n_visits:
+            node = visit_node[order[start]]
+            end = start + 1
+            while end < n_visits and visit_node[order[end]] == node:
+                end += 1
+            for chunk in range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1]):
+                place = score_chunk(
+                    indptr, indices, data, visit_row, order[start:end], out_ptr, out, node, chunk,
+                    tables, place,
+                )  # fmt: skip
+            start = end
+        v = 0
+        for i in range(n):
+            found = 0
+            for h in range(here.shape[1]):
+                node = here[i, h]
+                if node >= 0:
+                    start, end = tables.child_ptr[node], tables.child_ptr[node + 1]
+                    reached = here_logps[i, h]
+                    if leaves and end - start > 1:  # an only child has nothing but its path
+                        reached *= carry
+                    found = keep_best(
+                        tables.child[start:end], reached, out[out_ptr[v] :], sharpness, found,
+                        below[i], below_logps[i],
+                    )  # fmt: skip
+                    v += 1
+        here, here_logps = below, below_logps
+
+
+@njit(cache=True, nogil=True)
+def average(labels, scores, mean_labels, mean_scores):
+    """Average the scores of t rankings, shape (t, n, m); a label that one lacks has 0 there.
+
+    The best k labels and their means go to ``mean_labels`` and ``mean_scores`` of shape (n, k),
+    best first, equal ones by number; -1 and 0 where there are fewer.
+    """
+    n_rankings = len(labels)
+    mean_labels[:] = -1
+    mean_scores[:] = 0
+    for i in range(labels.shape[1]):
+        own = labels[:, i].copy().ravel()
+        own_scores = scores[:, i].copy().ravel()
+        order = np.argsort(own, kind="mergesort")
         found = 0
-        for h in range(n_here):
-            node = here[h]
-            start, end = child_ptr[node], child_ptr[node + 1]
-            score = bias[start:end].copy()
-            for chunk in range(chunk_ptr[node], chunk_ptr[node + 1]):
-                first, last = chunk_rows[chunk], chunk_rows[chunk + 1]
-                offset = chunk_child[chunk]
-                for q in range(len(indices)):
-                    r = _find(row_feature, first, last, indices[q])
-                    if r < last and row_feature[r] == indices[q]:
-                        for e in range(row_ptr[r], row_ptr[r + 1]):
-                            score[offset + entry_label[e]] += data[q] * entry_value[e]
-            for c in range(start, end):
-                logp = here_logps[h] + _log_probability(score[c - start], sharpness)
-                found = _insert(below, below_logps, found, child[c], logp)
-        here, here_logps, n_here = below, below_logps, found
-    nodes[:] = here
-    logps[:] = here_logps
+        j = 0
+        while j < len(own):
+            label = own[order[j]]
+            total = ZERO
+            while j < len(own) and own[order[j]] == label:
+                total += own_scores[order[j]]
+                j += 1
+            if label >= 0:
+                mean = total / np.float32(n_rankings)
+                found = _insert(mean_labels[i], mean_scores[i], found, label, mean)

@@ -28,6 +28,9 @@ class OneVsRest(LinearForest):
         ``"squared-hinge"`` or ``"logistic"``.
     cost
         Weight of the losses against the size of the weights.
+    tail
+        A document counts more for the labels that it has the rarer they are: the inverse of
+        their propensity to this power. 0 treats all labels alike, 1 gives rare ones the most.
     epochs, tolerance
         When the solver stops: after so many passes, or when no document violates by more.
     threshold
@@ -50,6 +53,7 @@ class OneVsRest(LinearForest):
         self,
         loss: Loss = "squared-hinge",
         cost: float = 1.0,
+        tail: float = 0.0,
         epochs: int = 10,
         tolerance: float = 0.1,
         threshold: float = 0.05,
@@ -60,6 +64,7 @@ class OneVsRest(LinearForest):
     ) -> None:
         self.loss = loss
         self.cost = cost
+        self.tail = tail
         self.epochs = epochs
         self.tolerance = tolerance
         self.threshold = threshold

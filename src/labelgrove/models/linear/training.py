@@ -24,10 +24,11 @@ from labelgrove.core import storage
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Run
-from labelgrove.labels import LabelTree
-from labelgrove.models.linear.forest import Forest
+from labelgrove.labels import LabelTree, propensities
+from labelgrove.models.linear.forest import CHUNK, STEPS, Forest, Tables
 
 BLOCK = 64  # labels trained at once; fixed, so that the number of threads changes nothing
+LANES = 16  # the solver's columns come in multiples of this
 FLUSH_SECONDS = 30.0
 TINY = float(np.finfo(np.float32).tiny)  # what is smaller is nothing, also with threshold 0
 Loss = Literal["squared-hinge", "logistic"]
@@ -57,6 +58,9 @@ class Solver:
         classifiers learn from it too. 0 for none: a node sees only documents below it.
     sharpness
         Slope of the probabilities by which these nodes are found.
+    tail
+        A document counts more for the labels that it has the rarer they are: their inverse
+        propensity to this power. 0 treats all alike.
     """
 
     loss: Loss
@@ -67,6 +71,7 @@ class Solver:
     seed: int
     negatives: int = 0
     sharpness: float = 4.0
+    tail: float = 0.0
 
 
 class Task(NamedTuple):
@@ -84,9 +89,15 @@ class Chunk(NamedTuple):
 
     features: NDArray[np.int32]
     ptr: NDArray[np.int64]
-    labels: NDArray[np.uint16]
+    labels: NDArray[np.uint8]
     values: NDArray[np.float32]
     bias: NDArray[np.float32]
+
+
+CERTAIN = Chunk(  # of an only child, which needs no decision
+    *(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint8)),
+    *(np.empty(0, np.float32), np.full(1, 1e9, np.float32)),
+)
 
 
 def train_forest(
@@ -205,6 +216,10 @@ class _Level:
         self.place = np.empty(len(nodes), np.int32)
         self.place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
         self._here = csc_array(tree.indicators(Y, level))
+        counts = np.bincount(self.below.indices, minlength=len(nodes))
+        # a document without labels is no document here either: see `add`
+        labelled = int(np.count_nonzero(np.diff(self.below.indptr)))
+        self._offsets, self._rarity = offsets, 1 / propensities(counts, labelled)[nodes]
 
     def add(self, likely: csr_array) -> None:
         """Let nodes learn also from the documents that are stored in ``likely`` (n, nodes).
@@ -220,6 +235,11 @@ class _Level:
         """Return the documents that ``node`` learns from, ascending."""
         ptr = self._here.indptr
         return np.sort(self._here.indices[ptr[node] : ptr[node + 1]])
+
+    def true_cost(self, task: Task, solver: Solver) -> NDArray[np.float32]:
+        """Return what a document counts for each child of the task that it has."""
+        rarity = self._rarity[self._offsets[task.node] :][task.first : task.last]
+        return (solver.cost * rarity**solver.tail).astype(np.float32)
 
     def work(self, task: Task) -> int:
         """Return a guess of the work of a task."""
@@ -239,20 +259,18 @@ def _train(hot: _Hot, level: _Level, solver: Solver, task: Task) -> tuple[Task, 
         *(level.below.indptr, level.below.indices, rows, level.parent, level.place),
         *(task.node, task.first, task.last),
     )
-    weights = np.zeros((len(features) + 1, task.last - task.first), np.float32)
+    n_labels = task.last - task.first
+    weights = np.zeros((len(features) + 1, -(-n_labels // LANES) * LANES), np.float32)
     seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
     kernels.solve(
         *(indptr, indices, data, true_ptr, true, weights),
-        *(np.float32(solver.cost), solver.loss == "logistic", solver.epochs),
-        *(np.float32(solver.tolerance), seed % 2**31),
+        *(np.float32(solver.cost), level.true_cost(task, solver), solver.loss == "logistic"),
+        *(solver.epochs, np.float32(solver.tolerance), seed % 2**31),
     )
     original = hot.order[features]
-    by_number = np.argsort(original)
-    bias = weights[-1].copy()
-    weights[:-1] = weights[by_number]
     threshold = max(solver.threshold, TINY)
-    kept, ptr, labels, values = kernels.compress(weights, original[by_number], threshold)
-    return task, Chunk(kept, ptr, labels, values, bias)
+    kept = kernels.compress(weights, n_labels, original, np.argsort(original), threshold)
+    return task, Chunk(*[*kept, weights[-1, :n_labels].copy()])
 
 
 def _in_threads(work: Any, tasks: Iterable[Task], n_threads: int) -> Iterator[tuple[Task, Chunk]]:
@@ -275,12 +293,12 @@ def _in_threads(work: Any, tasks: Iterable[Task], n_threads: int) -> Iterator[tu
 
 def _assemble(trees: Sequence[LabelTree], done: dict[Task, Chunk], n_features: int) -> Forest:
     """Put all chunks into flat arrays, in the order of trees, levels, nodes and places."""
-    roots, depths, child_parts, sizes, chunks, per_node = [], [], [], [], [], []
-    biases: list[NDArray[np.float32]] = []
+    roots, child_parts, sizes, per_node = [], [], [], []
+    chunks: list[Chunk] = []
+    chunk_child: list[int] = []
     n_nodes = 0
     for number, tree in enumerate(trees):
         roots.append(n_nodes)
-        depths.append(tree.depth)
         for level in range(tree.depth):
             offsets, nodes = tree.children(level)
             n_nodes += tree.n_nodes(level)
@@ -291,41 +309,73 @@ def _assemble(trees: Sequence[LabelTree], done: dict[Task, Chunk], n_features: i
             for task in _tasks(number, tree, level):
                 tasks.setdefault(task.node, []).append(task)
             for node in range(tree.n_nodes(level)):
-                own = [done[task] for task in tasks.get(node, [])]
-                chunks += [(task.first, done[task]) for task in tasks.get(node, [])]
-                per_node.append(len(own))
-                # an only child is certain
-                biases += [chunk.bias for chunk in own] or [np.full(1, 1e9, np.float32)]
-    parts = [chunk for _, chunk in chunks]
-    rows = np.array([len(part.features) for part in parts], np.int64)
-    entries = np.concatenate([[0], np.cumsum([len(part.labels) for part in parts])])
+                runs = list(_runs(tasks.get(node, [])))
+                chunks += [_join([(task, done[task]) for task in run]) for run in runs] or [CERTAIN]
+                chunk_child += [run[0].first for run in runs] or [0]
+                per_node.append(max(len(runs), 1))
+    # a step below TINY would be so coarse a number that the largest weight is more than STEPS
+    scales = [np.abs(chunk.values).max(initial=TINY * STEPS) / STEPS for chunk in chunks]
     return Forest(
         roots=np.array(roots, np.int32),
-        depths=np.array(depths, np.int32),
-        child_ptr=_offsets(np.concatenate(sizes)),
-        child=np.concatenate(child_parts).astype(np.int32),
-        bias=np.concatenate(biases),
-        chunk_ptr=_offsets(np.array(per_node)),
-        chunk_child=np.array([first for first, _ in chunks], np.int32),
-        chunk_rows=_offsets(rows),
-        row_feature=_joined([part.features for part in parts], np.int32),
-        row_ptr=_joined(
-            [part.ptr[:-1] + start for part, start in zip(parts, entries, strict=False)]
-            + [entries[-1:]],
-            np.int64,
+        depths=np.array([tree.depth for tree in trees], np.int32),
+        tables=Tables(
+            child_ptr=_offsets(np.concatenate(sizes)),
+            child=np.concatenate(child_parts).astype(np.int32),
+            bias=np.concatenate([chunk.bias for chunk in chunks]),
+            chunk_ptr=_offsets(np.array(per_node)),
+            chunk_child=np.array(chunk_child, np.int32),
+            chunk_rows=_offsets(np.array([len(chunk.features) for chunk in chunks])),
+            chunk_entries=_offsets(np.array([len(chunk.labels) for chunk in chunks])),
+            chunk_scale=np.array(scales, np.float32),
+            row_feature=np.concatenate([chunk.features for chunk in chunks]),
+            row_ptr=np.concatenate([chunk.ptr.astype(np.uint32) for chunk in chunks]),
+            entry_label=np.concatenate([chunk.labels for chunk in chunks]),
+            entry_value=np.concatenate(
+                [
+                    np.rint(chunk.values / scale).astype(np.int16)
+                    for chunk, scale in zip(chunks, scales, strict=True)
+                ]
+            ),
+            n_features=n_features,
         ),
-        entry_label=_joined([part.labels for part in parts], np.uint16),
-        entry_value=_joined([part.values for part in parts], np.float32),
-        n_features=n_features,
     )
+
+
+def _runs(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Yield the tasks of a node in runs whose children fit into one chunk of a forest."""
+    run: list[Task] = []
+    for task in tasks:
+        if run and task.last - run[0].first > CHUNK:
+            yield run
+            run = []
+        run.append(task)
+    if run:
+        yield run
+
+
+def _join(parts: list[tuple[Task, Chunk]]) -> Chunk:
+    """Return one chunk for neighbouring children of a node."""
+    from labelgrove.models.linear import kernels
+
+    if len(parts) == 1:
+        return parts[0][1]
+    chunks = [chunk for _, chunk in parts]
+    features = np.concatenate([chunk.features for chunk in chunks])
+    entries = _offsets(np.array([len(chunk.labels) for chunk in chunks])).tolist()
+    starts = [chunk.ptr[:-1] + offset for chunk, offset in zip(chunks, entries, strict=False)]
+    ends = [chunk.ptr[1:] + offset for chunk, offset in zip(chunks, entries, strict=False)]
+    labels = [chunk.labels + np.uint8(task.first - parts[0][0].first) for task, chunk in parts]
+    joined = kernels.join(
+        *(features, np.concatenate(starts), np.concatenate(ends)),
+        *(np.argsort(features, kind="stable"), np.concatenate(labels)),
+        np.concatenate([chunk.values for chunk in chunks]),
+    )
+    bias = np.concatenate([chunk.bias for chunk in chunks])
+    return Chunk(*[*joined, bias])
 
 
 def _offsets(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _joined(parts: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(parts).astype(kind, copy=False) if parts else np.empty(0, kind)
 
 
 # --- resume -----------------------------------------------------------------------------------
