@@ -326,8 +326,10 @@ def cell(figures: dict[str, Any], key: str, factor: float, digits: int) -> str:
 def set_table(bench: Bench, where: str) -> list[str]:
     sizes = bench.get(where, "", "sizes")
     rows, notes = [], []
-    for name in SYSTEMS:
+    for name, system in SYSTEMS.items():
         figures = bench.row(where, name)
+        if system.trained_as and not bench.get(where, name, "predict"):
+            continue  # another row's model, which was not asked
         if figures and not bench.complete(where, name):
             reason = figures.get("error", "measured with an older source")
             notes.append(f"\\* {name}: {reason}.\n")

@@ -293,8 +293,7 @@ def _check_files(source: Path, files: Mapping[str, Mapping[str, Json]], verify: 
 
 
 def _move(temporary: Path, target: Path) -> None:
-    with ThreadPoolExecutor(FLUSHES) as pool:
-        list(pool.map(_flush, [*temporary.rglob("*"), temporary]))
+    flush(temporary)
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
         target.rename(old)
@@ -307,6 +306,12 @@ def _move(temporary: Path, target: Path) -> None:
     else:
         temporary.rename(target)
     _flush(target.parent)
+
+
+def flush(folder: Path) -> None:
+    """Wait until a folder and all in it are on the disk, so that they outlive a power cut."""
+    with ThreadPoolExecutor(FLUSHES) as pool:
+        list(pool.map(_flush, [*folder.rglob("*"), folder]))
 
 
 def _flush(path: Path) -> None:

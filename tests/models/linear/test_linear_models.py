@@ -375,8 +375,11 @@ def test_features_of_another_width_are_refused(width, n, model):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_refused(value, model):
     X, Y = planted()
+    clean = X.copy()
     X.data[5] = value
     assert "not finite" in refusal(lambda: model.fit(X, Y))
+    model.fit(clean, Y)
+    assert "not finite" in refusal(lambda: model.rank(X, 3))
 
 
 # --- saving -------------------------------------------------------------------------------------

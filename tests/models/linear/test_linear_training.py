@@ -454,7 +454,7 @@ def test_damaged_part_is_refused(tmp_path):
     interrupt(MODEL, X, Y, tmp_path, 5)
     part = max(tmp_path.glob("part-*"))
     (part / "values.npy").write_bytes((part / "values.npy").read_bytes()[:-40])
-    with pytest.raises(DamagedError, match=part.name):
+    with pytest.raises(DamagedError, match=f"{part.name} is damaged: train without resuming"):
         fit(MODEL, X, Y, tmp_path, resume=True)
 
 

@@ -69,8 +69,6 @@ class LinearForest(Classifier):
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         self._check_settings()
         X = self._rows(X)
-        if not np.isfinite(X.data).all():
-            raise InputError("X holds values that are not finite; clean the features first")
         if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
             X = X.copy()
             X.sum_duplicates()
@@ -112,6 +110,8 @@ class LinearForest(Classifier):
             raise InputError(
                 f"{self.name} needs sparse features such as tf-idf, not {type(X).__name__}"
             )
+        if not np.isfinite(X.data).all():
+            raise InputError("X holds values that are not finite; clean the features first")
         if isinstance(X, csr_array) and X.dtype == np.float32 and X.indices.dtype == np.int32:
             return X
         rows = csr_array(X, dtype=np.float32)

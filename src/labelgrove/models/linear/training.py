@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array
 
 from labelgrove._version import __version__
 from labelgrove.core import storage
-from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Run
 from labelgrove.labels import LabelTree, propensities
@@ -448,7 +448,9 @@ class _Finished:
             values[f"{name}_size"] = np.array([len(part) for part in parts], np.int64)
         temporary = self._folder / f".part-{self._part:06d}"
         with _writing_to(self._folder):
+            shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed here
             storage.write_values(temporary, values)
+            storage.flush(temporary)
             temporary.rename(self._folder / f"part-{self._part:06d}")
         self._part += 1
         self._waiting, self._flushed = [], time.monotonic()
@@ -466,7 +468,12 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 
 def _read_part(folder: Path) -> dict[Task, Chunk]:
-    values = storage.read_values(folder)
+    try:
+        values = storage.read_values(folder)
+    except DamagedError as error:
+        raise DamagedError(
+            f"what was kept of the training in {folder} is damaged: train without resuming"
+        ) from error
     columns = [
         np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
     ]
