@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.features import Features
+from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree
@@ -106,7 +106,7 @@ class LinearForest(Classifier):
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
-        if not issparse(X):
+        if not issparse(X) or isinstance(X, TokenSequences | Views):
             raise InputError(
                 f"{self.name} needs sparse features such as tf-idf, not {type(X).__name__}"
             )
