@@ -12,20 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-import os
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-import scipy
-import sklearn
+from machine import installed, machine
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from labelgrove import __version__
 from labelgrove.text import Tfidf
 
 CASES = (
@@ -94,16 +89,6 @@ def compare(train: list[str], test: list[str], ngrams: tuple[int, int], turns: i
     return rows
 
 
-def processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
@@ -129,10 +114,8 @@ def main() -> None:
             print(lines[-1], flush=True)
     lines += [
         "",
-        f"{processor()}, {os.cpu_count()} cores; Python {platform.python_version()}, labelgrove "
-        f"{__version__}, numba {numba.__version__}, numpy {np.__version__}, scipy "
-        f"{scipy.__version__}, scikit-learn {sklearn.__version__}. Made with "
-        "`python benchmarks/speed/tfidf.py --data DIR`.",
+        machine(installed("labelgrove", "numba", "numpy", "scipy", "scikit-learn"))
+        + " Made with `python benchmarks/speed/tfidf.py --data DIR`.",
         "",
     ]
     (HERE / "tfidf.md").write_text("\n".join(lines), encoding="utf-8")
