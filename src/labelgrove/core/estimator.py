@@ -65,7 +65,13 @@ class Part(Configured, ABC):
             part = cls(**values.pop("settings"))
         except TypeError as error:
             raise DamagedError(f"{folder} has settings that {cls.name!r} lacks: {error}") from error
-        part.set_state(values)
+        try:
+            part.set_state(values)
+        except KeyError as error:
+            raise DamagedError(
+                f"{folder} holds a {cls.name!r} without {error.args[0]}, as another version of "
+                "labelgrove wrote it: train it again"
+            ) from error
         return part
 
     def state(self) -> dict[str, Any]:

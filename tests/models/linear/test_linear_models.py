@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
 from labelgrove import models
-from labelgrove.core.errors import InputError, NotFittedError
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import TokenSequences, Views
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelSpace, LabelTree
@@ -470,3 +471,13 @@ def test_explaining_a_row_that_is_not_there_is_refused(model):
 def test_explaining_before_learning_is_refused(model):
     with pytest.raises(NotFittedError):
         model.explain(planted()[0], 0, 0)
+
+
+def test_model_of_another_version_is_refused(model, tmp_path):
+    """One whose arrays are others: the folder is whole, but not what this version reads."""
+    model.fit(*planted())
+    values = {"part": model.name, "settings": model.get_params(deep=False), **model.state()}
+    del values["chunk_scale"]
+    storage.write_values(tmp_path, values)
+    with pytest.raises(DamagedError, match=r"without chunk_scale, .* train it again"):
+        type(model).read(tmp_path)
