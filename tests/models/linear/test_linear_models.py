@@ -481,3 +481,8 @@ def test_model_of_another_version_is_refused(model, tmp_path):
     storage.write_values(tmp_path, values)
     with pytest.raises(DamagedError, match=r"without chunk_scale, .* train it again"):
         type(model).read(tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{"tail": 500}, {"cost": 1e-40}, {"cost": 1e300}], ids=str)
+def test_weights_that_float32_has_no_numbers_for_are_refused(settings, model):
+    assert "must be a number from" in refusal(lambda: model.set_params(**settings).fit(*planted()))

@@ -111,7 +111,9 @@ class Bonsai(LinearForest):
             raise UnknownNameError("tree", self.tree, TREES)
         if self.tree == "hierarchy":
             if context.labels is None or not len(context.labels.parents.indices):
-                raise InputError("tree='hierarchy' needs labels with parents: give a vocabulary")
+                raise InputError(
+                    "tree='hierarchy' needs labels with parents: give a vocabulary that has them"
+                )
             return [LabelTree.from_parents(context.labels.parents, Y.shape[1])]
         if Y.shape[1] <= 2 * self.max_leaf:
             return [LabelTree([np.zeros(Y.shape[1], np.int32)])]

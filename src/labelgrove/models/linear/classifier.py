@@ -28,7 +28,8 @@ LEAST = {
     "beam": 1,
     "epochs": 1,
 }
-POSITIVE = ("cost", "sharpness", "tolerance")
+POSITIVE = ("sharpness", "tolerance")
+BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0)}  # beyond, float32 has no numbers for them
 
 
 class LinearForest(Classifier):
@@ -100,9 +101,13 @@ class LinearForest(Classifier):
         for name in POSITIVE:
             if not 0 < settings[name] < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
-        for name in ("threshold", "tail"):
-            if not 0 <= settings[name] < np.inf:
-                raise InputError(f"{name} must be a number from 0, got {settings[name]!r}")
+        if not 0 <= self.threshold < np.inf:
+            raise InputError(f"threshold must be a number from 0, got {self.threshold!r}")
+        for name, (low, high) in BETWEEN.items():
+            if not low <= settings[name] <= high:
+                raise InputError(
+                    f"{name} must be a number from {low:g} to {high:g}, got {settings[name]!r}"
+                )
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
