@@ -63,6 +63,7 @@ def test_train_says_what_it_does(data, tmp_path):
     assert "reading: 200 documents in" in done.stderr
     assert "training: 1 groups of labels in" in done.stderr
     assert re.search(r"calibrating on \d+ held-out documents", done.stderr)
+    assert "have no label" not in done.stderr
     assert "bonsai on held-out documents" in done.stdout
     assert f"saved to {tmp_path / 't'}" in done.stdout
     assert not (tmp_path / "t.run").exists()
@@ -217,6 +218,23 @@ def test_an_output_folder_that_exists(trained, data):
     line = fails("train", data / "train.jsonl", "--out", trained)
     assert "exists already" in line
     labelgrove("train", data / "train.jsonl", "--out", trained, "--overwrite")
+
+
+def test_an_interrupted_training_is_neither_lost_nor_resumed_unasked(data, tmp_path):
+    train = ("train", data / "train.jsonl", "--model", "most-frequent", "--out", tmp_path / "t")
+    (tmp_path / "t.run").mkdir()
+    assert "--resume goes on with it, --overwrite starts anew" in fails(*train)
+    labelgrove(*train, "--overwrite")
+    assert f"{tmp_path / 't'} is finished, there is nothing to resume" in fails(*train, "--resume")
+    done = labelgrove(*train[:-1], tmp_path / "new", "--resume")
+    assert "nothing to resume in" in done.stderr
+
+
+def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"text": "a", "labels": ["b"]}\nnot JSON\n')
+    train = ("train", tmp_path / "train.jsonl", "--out", tmp_path / "t", "--set")
+    assert "threshold must be a number from 0 to 1, got 1000" in fails(*train, "threshold=1000")
+    assert "tree 'k-mean'" in fails(*train, "tree=k-mean")
 
 
 def test_missing_files_and_folders(data, tmp_path):

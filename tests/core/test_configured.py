@@ -66,9 +66,9 @@ def test_an_unknown_setting_is_named():
 )
 def test_values_of_the_wrong_type_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        Part(**settings).check_types()
+        Part(**settings).check_settings()
 
 
 def test_values_of_the_right_type_pass():
-    Part().check_types()
-    Part(np.int64(3), 1, False, 7, Part(), np.int64(3), 2).check_types()
+    Part().check_settings()
+    Part(np.int64(3), 1, False, 7, Part(), np.int64(3), 2).check_settings()

@@ -307,8 +307,10 @@ def test_an_unfitted_tagger_says_so(tmp_path):
 
 
 def test_one_text_where_several_are_expected(tagger):
-    with pytest.raises(LabelgroveError, match="put one in a list"):
+    with pytest.raises(LabelgroveError, match="several texts, got 'one text': put it in a list"):
         tagger.rank("one text")
+    with pytest.raises(LabelgroveError, match="a text or several texts, got None"):
+        tagger.tag(None)
 
 
 def test_streaming_keeps_order_and_needs_no_list(tagger, monkeypatch):

@@ -40,7 +40,9 @@ def train(
     recipe: Annotated[
         Path | None, typer.Option(help="TOML file with model and settings; options win over it.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after an interruption: same data and settings.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
     ] = False,
@@ -53,18 +55,27 @@ def train(
     """Learn a tagger from documents with labels."""
     from labelgrove.cli.tables import print_scores
     from labelgrove.core import storage
-    from labelgrove.core.errors import StoppedError
+    from labelgrove.core.errors import InputError, StoppedError
     from labelgrove.core.types import Run
 
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
+    folder = out.with_name(f"{out.name}.run")
+    if resume and not folder.exists() and (out / storage.MANIFEST).is_file():
+        raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     storage.check_free(out, overwrite=overwrite)
+    if folder.exists() and not resume and not overwrite:
+        raise InputError(
+            f"{folder} holds a training that was interrupted: --resume goes on with it, "
+            "--overwrite starts anew"
+        )
     progress = options.open_progress(quiet)
+    if resume and not folder.exists():
+        progress.say(f"nothing to resume in {folder}: starting from the beginning")
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
     tagger = _tagger(_read_recipe(recipe), settings or [], model, validation, seed, threads)
-    folder = out.with_name(f"{out.name}.run")
     run = Run(folder=folder, resume=resume, progress=progress)
     try:
         tagger.fit(corpus, vocabulary=labels, validation=held, run=run)

@@ -62,8 +62,12 @@ class Configured:
             getattr(self, name).set_params(**values)
         return self
 
-    def check_types(self) -> None:
-        """Refuse settings whose values do not fit the types of the constructor's arguments."""
+    def check_settings(self) -> None:
+        """Refuse settings whose values do not fit the types of the constructor's arguments.
+
+        A subclass that also refuses values out of range does so here: whoever builds it is told
+        before long work begins.
+        """
         try:
             hints = get_type_hints(type(self).__init__)
         except NameError:  # names that only a type checker sees

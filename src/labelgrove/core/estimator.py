@@ -150,7 +150,7 @@ class Classifier(Part):
 
     def fit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Learn from features (n, D) and binary labels (n, L)."""
-        self.check_types()
+        self.check_settings()
         Y = check_labels(Y, X)
         self._fit(X, Y, context or FitContext())
         self.n_labels_ = int(Y.shape[1])

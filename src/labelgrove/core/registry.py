@@ -97,7 +97,7 @@ class Registry(Generic[P]):
             if setting not in known:
                 raise UnknownNameError(f"setting of {name!r}", setting, known)
         part = found(**settings)
-        part.check_types()
+        part.check_settings()
         return part
 
     def read(self, folder: Path) -> P:

@@ -195,9 +195,13 @@ class LabelMatch(Classifier):
 
     # --- learning -----------------------------------------------------------------------------
 
-    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+    def check_settings(self) -> None:
+        """Refuse values of a wrong type or out of range."""
+        super().check_settings()
         if self.endings < 0:
             raise InputError(f"endings must be a whole number from 0, got {self.endings}")
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         X, words, labels = _tokens(X), context.featurizers.get("text"), context.labels
         if labels is None or len(labels) < Y.shape[1] or not isinstance(words, Words):
             raise InputError(

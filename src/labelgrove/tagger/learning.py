@@ -102,11 +102,14 @@ def learn(
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
+    if bare := int((np.diff(Y.indptr) == 0).sum()):
+        run.progress.say(f"{bare:,} documents have no label: they count as having none of them")
     if model.ranks_by_name:
         X, space = _head(X, Y.shape[0]), space.with_concepts_as_labels()
         Y.resize(Y.shape[0], space.n_labels)
         unused = int((space.counts == 0).sum())
-        run.progress.say(f"{unused:,} more labels of the vocabulary, which have no document yet")
+        if unused:
+            run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
     learned = Learned(space, featurizers, model)
     context = FitContext(labels=space, featurizers=featurizers, run=run)
     if isinstance(validation, Corpus):
@@ -157,7 +160,7 @@ def _new_featurizer(
     given: Chosen | None, spec: ViewSpec, corpus: Corpus, threads: int | None
 ) -> Featurizer:
     if isinstance(given, Featurizer):
-        given.check_types()
+        given.check_settings()
         return given.fresh()
     if given is None and corpus.featurizer is not None:
         if spec.featurizer != "tf-idf":

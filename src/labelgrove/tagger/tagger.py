@@ -122,11 +122,12 @@ class Tagger(Configured):
         run
             Folder for checkpoints, resume and progress.
         """
-        self.check_types()
+        self.check_settings()
         if not 0 <= self.validation < 1:
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}")
-        corpus = _as_corpus(texts, labels)
         model = self._new_model()
+        model.check_settings()  # before a corpus is read
+        corpus = _as_corpus(texts, labels)
         if isinstance(vocabulary, str | os.PathLike):
             vocabulary = read_vocabulary(vocabulary)
         learned = learn(
@@ -380,8 +381,10 @@ def _as_corpus(texts: Any, labels: Any = None) -> Corpus:
 
 def _as_texts(texts: Any) -> Iterable[str]:
     """Return texts that come as such, as a corpus, or as a table."""
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise InputError(f"expected several texts, got {type(texts).__name__}: put one in a list")
+    if isinstance(texts, str):
+        raise InputError(f"expected several texts, got {texts[:60]!r}: put it in a list")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"expected a text or several texts, got {texts!r}")
     if isinstance(texts, Corpus) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
         return read_corpus(texts, labelled=False).texts()
     return texts

@@ -73,9 +73,12 @@ class Plain:
         return nodes[offsets[node] : offsets[node + 1]].tolist()
 
     def probabilities(self, x, level, node):
-        """Return the probability of each child given the node; an only child is certain."""
+        """Return the probability of each child given the node.
+
+        An only child is certain, but for the root's: a document may have no label at all.
+        """
         children = self.children(level, node)
-        if len(children) == 1:
+        if len(children) == 1 and level:
             return dict.fromkeys(children, 1.0)
         scores = x @ in_steps(self.weights[level, node]).astype(float) + self.bias[level, node]
         return dict(zip(children, 1 / (1 + np.exp(-SHARPNESS * scores)), strict=True))
@@ -333,12 +336,13 @@ def test_an_only_child_is_as_likely_as_its_path(carry):
 
 
 @pytest.mark.usefixtures("way")
-def test_a_single_label_is_certain():
-    tree = LabelTree([np.array([0])])
+def test_a_single_label_is_as_likely_as_its_classifier_says():
+    plains = [Plain(np.random.default_rng(0), LabelTree([np.array([0])]))]
     X = documents(np.random.default_rng(0), 4)
-    ranking = build([Plain(np.random.default_rng(0), tree)]).rank(X, 1, 1, SHARPNESS)
+    ranking = build(plains).rank(X, 1, 1, SHARPNESS)
     assert ranking.labels.tolist() == [[0]] * 4
-    assert ranking.scores.tolist() == [[1.0]] * 4
+    assert len(set(ranking.scores.ravel().tolist())) == 4
+    check(ranking, plains, X, 1, 1)
 
 
 @pytest.mark.usefixtures("way")
@@ -367,7 +371,7 @@ def test_path_weights_are_the_sums_of_the_dense_ones(depths):
                 node = int(plain.tree.ancestors(plain.tree.depth, level)[label])
                 child = int(plain.tree.ancestors(plain.tree.depth, level + 1)[label])
                 children = plain.children(level, node)
-                if len(children) > 1:
+                if len(children) > 1 or level == 0:
                     column = in_steps(plain.weights[level, node])[:, children.index(child)]
                     wanted += column[features]
         np.testing.assert_allclose(forest.path_weights(label, features), wanted, atol=1e-6)

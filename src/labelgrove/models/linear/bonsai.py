@@ -104,11 +104,15 @@ class Bonsai(LinearForest):
         self.seed = seed
         self.threads = threads
 
+    def check_settings(self) -> None:
+        """Refuse values of a wrong type or out of range."""
+        super().check_settings()
+        if isinstance(self.tree, str) and self.tree not in TREES:
+            raise UnknownNameError("tree", self.tree, TREES)
+
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         if not isinstance(self.tree, str):
             return [_given(self.tree, Y.shape[1])]
-        if self.tree not in TREES:
-            raise UnknownNameError("tree", self.tree, TREES)
         if self.tree == "hierarchy":
             if context.labels is None or not len(context.labels.parents.indices):
                 raise InputError(

@@ -29,7 +29,8 @@ LEAST = {
     "epochs": 1,
 }
 POSITIVE = ("sharpness", "tolerance")
-BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0)}  # beyond, float32 has no numbers for them
+# beyond, float32 has no numbers for cost and tail
+BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0), "threshold": (0.0, 1.0)}
 
 
 class LinearForest(Classifier):
@@ -68,7 +69,6 @@ class LinearForest(Classifier):
         """Return the trees to train."""
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        self._check_settings()
         X = self._rows(X)
         if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
             X = X.copy()
@@ -87,8 +87,9 @@ class LinearForest(Classifier):
         trees = self._grow(X, Y, context)
         self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
 
-    def _check_settings(self) -> None:
-        """Refuse values out of range; their types have been checked."""
+    def check_settings(self) -> None:
+        """Refuse values of a wrong type or out of range."""
+        super().check_settings()
         if self.loss not in LOSSES:
             raise UnknownNameError("loss", str(self.loss), LOSSES)
         settings = self.get_params(deep=False)
@@ -101,8 +102,6 @@ class LinearForest(Classifier):
         for name in POSITIVE:
             if not 0 < settings[name] < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
-        if not 0 <= self.threshold < np.inf:
-            raise InputError(f"threshold must be a number from 0, got {self.threshold!r}")
         for name, (low, high) in BETWEEN.items():
             if not low <= settings[name] <= high:
                 raise InputError(

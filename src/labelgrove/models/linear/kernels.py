@@ -10,6 +10,9 @@ from numba import njit
 
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
+# approximate reciprocals (arcp) would be taken in vectors but not in scalars: which of the two
+# runs can depend on where arrays lie in memory, and the same data must give the same model
+FAST = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +107,7 @@ def _logistic_step(alpha, margin, q, cost):
     return z
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _score(indices, data, first, last, weights, score):
     """Write the scores of a row with features ``first`` to before ``last`` of all labels."""
     width = len(score)
@@ -125,7 +128,7 @@ def _score(indices, data, first, last, weights, score):
             score[c] += v * w[c]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def solve(
     indptr, indices, data, true_ptr, true, weights, cost, true_cost, logistic, epochs, tolerance,
     seed,

@@ -110,10 +110,10 @@ def train_forest(
 ) -> Forest:
     """Train every classifier of some label trees.
 
-    A node learns from the documents that have a label below it and, with ``solver.negatives``,
-    from those that the levels above find likely to. Tasks of a level are independent, so they run
-    in threads and in any order, level after level; finished ones are kept in the run folder, and
-    a resumed training does not repeat them.
+    The root learns from all documents, also from those without labels; a node from those that
+    have a label below it and, with ``solver.negatives``, that the levels above find likely to.
+    Tasks of a level are independent, so they run in threads and in any order, level after level;
+    finished ones are kept in the run folder, and a resumed training does not repeat them.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _likely(
 def _tasks(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
     offsets, _ = tree.children(level)
     for node, size in enumerate(np.diff(offsets).tolist()):
-        if size > 1:  # an only child needs no decision
+        if size > 1 or level == 0:  # an only child needs no decision, but a text may have no label
             blocks = -(-size // BLOCK)
             edges = [size * block // blocks for block in range(blocks + 1)]
             for first, last in pairwise(edges):
@@ -215,20 +215,14 @@ class _Level:
         offsets, nodes = tree.children(level)
         self.place = np.empty(len(nodes), np.int32)
         self.place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
-        self._here = csc_array(tree.indicators(Y, level))
+        here = tree.indicators(Y, level) if level else np.ones((Y.shape[0], 1), np.float32)
+        self._here = csc_array(here)
         counts = np.bincount(self.below.indices, minlength=len(nodes))
-        # a document without labels is no document here either: see `add`
-        labelled = int(np.count_nonzero(np.diff(self.below.indptr)))
-        self._offsets, self._rarity = offsets, 1 / propensities(counts, labelled)[nodes]
+        self._offsets, self._rarity = offsets, 1 / propensities(counts, Y.shape[0])[nodes]
 
     def add(self, likely: csr_array) -> None:
-        """Let nodes learn also from the documents that are stored in ``likely`` (n, nodes).
-
-        A document without labels teaches nothing: they may just be missing.
-        """
-        labelled = np.repeat(np.diff(self.below.indptr) > 0, np.diff(likely.indptr))
-        likely.data[:] = labelled
-        likely.eliminate_zeros()
+        """Let nodes learn also from the documents that are stored in ``likely`` (n, nodes)."""
+        likely.data[:] = 1
         self._here = csc_array(self._here + likely)
 
     def rows(self, node: int) -> NDArray[np.int32]:
