@@ -20,6 +20,7 @@ from labelgrove.models.linear.training import Loss
 
 TREES = ("k-means", "hierarchy")
 WIDE = 512
+MANY = 200_000  # documents from which on a second tree was worth its time: see benchmarks/LOG.md
 
 
 class Bonsai(LinearForest):
@@ -33,6 +34,7 @@ class Bonsai(LinearForest):
         level being the labels.
     trees
         Number of k-means trees, whose probabilities are averaged; they differ by their seeds.
+        None for two from 200,000 documents on, and one below.
     branching
         Children of a node at most while k-means grows a tree. Up to 512 clusters of labels then
         become the root's own children.
@@ -68,7 +70,7 @@ class Bonsai(LinearForest):
     def __init__(
         self,
         tree: str | Sequence[Sequence[int]] = "k-means",
-        trees: int = 1,
+        trees: int | None = None,
         branching: int = 100,
         max_leaf: int = 200,
         heaviest: int | None = 500,
@@ -77,7 +79,7 @@ class Bonsai(LinearForest):
         beam: int = 10,
         sharpness: float = 4.0,
         loss: Loss = "squared-hinge",
-        cost: float = 0.3,
+        cost: float = 0.2,
         tail: float = 1.0,
         epochs: int = 10,
         tolerance: float = 0.1,
@@ -123,7 +125,8 @@ class Bonsai(LinearForest):
             return [LabelTree([np.zeros(Y.shape[1], np.int32)])]
         context.run.progress.say("growing label trees")
         vectors = label_vectors(X, Y, heaviest=self.heaviest)
-        return [self._grow_one(vectors, self.seed + number) for number in range(self.trees)]
+        trees = self.trees or (2 if X.shape[0] >= MANY else 1)
+        return [self._grow_one(vectors, self.seed + number) for number in range(trees)]
 
     def _grow_one(self, vectors: csr_array, seed: int) -> LabelTree:
         tree = LabelTree.kmeans(
