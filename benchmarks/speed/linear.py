@@ -171,6 +171,11 @@ class Bench:
         trained = SYSTEMS[name].trained_as or name
         return self.done(where, trained, "train") and self.done(where, name, "predict")
 
+    def known(self, where: str, name: str) -> bool:
+        """Tell whether there are figures, possibly of an older source of ours."""
+        found = [self.get(where, name, step) for step in ("train", "predict")]
+        return all(each and "error" not in each for each in found)
+
     # --- steps ---
 
     def make(self, where: str, kind: str, *words: object) -> None:
@@ -392,7 +397,7 @@ def growth_points(bench: Bench) -> dict[str, list[Point]]:
         found[series] = [
             Point(*point, size=point[grown], figures=bench.row(planted(*point), GROWN))
             for point in points
-            if bench.complete(planted(*point), GROWN)
+            if bench.known(planted(*point), GROWN)
         ]
     return {series: points for series, points in found.items() if points}
 
@@ -428,6 +433,9 @@ def growth_tables(bench: Bench) -> list[str]:
         "10,000 documents. Exponents are slopes of least squares between logarithms; those of "
         "memory, and the figure, leave out what the process holds before it reads any data."
     )
+    each = [point for points in growth_points(bench).values() for point in points]
+    if any(point.figures.get("source") != bench.source for point in each):
+        told += " Some rows are of an older source of labelgrove."
     picture = f"![Time and memory against the number of labels and of documents]({PICTURE})"
     return ["## Growth", "", told, "", picture, "", *lines]
 

@@ -205,6 +205,14 @@ class _Hot:
         place: NDArray[np.int32] = self._scratch.place
         return place
 
+    def zeros(self, rows: int, columns: int) -> NDArray[np.float32]:
+        """Return this thread's own array, emptied: new memory for every task would be slower."""
+        if not hasattr(self._scratch, "zeros") or self._scratch.zeros.size < rows * columns:
+            self._scratch.zeros = np.empty(rows * columns, np.float32)
+        zeros: NDArray[np.float32] = self._scratch.zeros[: rows * columns].reshape(rows, columns)
+        zeros[:] = 0
+        return zeros
+
 
 class _Level:
     """The documents and true children of every node of one level of a tree."""
@@ -254,7 +262,7 @@ def _train(hot: _Hot, level: _Level, solver: Solver, task: Task) -> tuple[Task, 
         *(task.node, task.first, task.last),
     )
     n_labels = task.last - task.first
-    weights = np.zeros((len(features) + 1, -(-n_labels // LANES) * LANES), np.float32)
+    weights = hot.zeros(len(features) + 1, -(-n_labels // LANES) * LANES)
     seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
     kernels.solve(
         *(indptr, indices, data, true_ptr, true, weights),
