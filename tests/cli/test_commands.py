@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove.core import storage
 from labelgrove.models.contract import known_answer
 
 ROOT = Path(__file__).parents[2]
@@ -222,12 +223,15 @@ def test_an_output_folder_that_exists(trained, data):
 
 def test_an_interrupted_training_is_neither_lost_nor_resumed_unasked(data, tmp_path):
     train = ("train", data / "train.jsonl", "--model", "most-frequent", "--out", tmp_path / "t")
-    (tmp_path / "t.run").mkdir()
+    (tmp_path / "t.run" / "model").mkdir(parents=True)
     assert "--resume goes on with it, --overwrite starts anew" in fails(*train)
     labelgrove(*train, "--overwrite")
     assert f"{tmp_path / 't'} is finished, there is nothing to resume" in fails(*train, "--resume")
     done = labelgrove(*train[:-1], tmp_path / "new", "--resume")
     assert "nothing to resume in" in done.stderr
+    with storage.locked(tmp_path / "t.run"):
+        assert "another process works in" in fails(*train, "--overwrite")
+    assert not (tmp_path / "t.run" / "model").exists()
 
 
 def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):

@@ -143,7 +143,7 @@ def test_an_existing_folder_is_kept_unless_told(saved):
 def test_a_strange_folder_is_never_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="not a folder that labelgrove wrote"):
+    with pytest.raises(InputError, match="nothing that labelgrove wrote"):
         save(tmp_path / "mine", {"a": 1}, overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").exists()
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelgrove.cli import options
+
+if TYPE_CHECKING:
+    from labelgrove.core.types import Run
 
 
 @options.reads_documents
@@ -62,33 +65,51 @@ def train(
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
     folder = out.with_name(f"{out.name}.run")
-    if resume and not folder.exists() and (out / storage.MANIFEST).is_file():
+    if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
         raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     storage.check_free(out, overwrite=overwrite)
-    if folder.exists() and not resume and not overwrite:
-        raise InputError(
-            f"{folder} holds a training that was interrupted: --resume goes on with it, "
-            "--overwrite starts anew"
-        )
     progress = options.open_progress(quiet)
-    if resume and not folder.exists():
-        progress.say(f"nothing to resume in {folder}: starting from the beginning")
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
     tagger = _tagger(_read_recipe(recipe), settings or [], model, validation, seed, threads)
     run = Run(folder=folder, resume=resume, progress=progress)
-    try:
-        tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
-    except KeyboardInterrupt:
-        if not folder.exists():
-            raise
-        raise StoppedError("stopped; the same command with --resume goes on from here") from None
-    options.say_skipped(corpus, held)
-    tagger.save(out, overwrite=overwrite)
-    shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: its checkpoints are not needed
+    with storage.locked(folder):
+        _check_run(run, overwrite)
+        try:
+            tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
+        except KeyboardInterrupt:
+            if not _kept(folder):
+                raise
+            again = "stopped; the same command with --resume goes on from here"
+            raise StoppedError(again) from None
+        finally:
+            if not _kept(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        options.say_skipped(corpus, held)
+        tagger.save(out, overwrite=overwrite)
+        shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
     print(f"saved to {out}")
+
+
+def _kept(folder: Path) -> bool:
+    """Tell whether a training has left anything in its folder."""
+    from labelgrove.core import storage
+
+    return any(path.name != storage.LOCK for path in folder.iterdir())
+
+
+def _check_run(run: Run, overwrite: bool) -> None:
+    """Neither lose a training that was interrupted nor go on with it unasked."""
+    assert run.folder is not None
+    if run.resume and not _kept(run.folder):
+        run.progress.say(f"nothing to resume in {run.folder}: starting from the beginning")
+    elif _kept(run.folder) and not run.resume and not overwrite:
+        raise _wrong(
+            f"{run.folder} holds a training that was interrupted: --resume goes on with it, "
+            "--overwrite starts anew"
+        )
 
 
 def _tagger(

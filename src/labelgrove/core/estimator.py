@@ -159,7 +159,7 @@ class Classifier(Part):
     def rank(self, X: Features, k: int = 10) -> Ranking:
         """Return the best k labels of each row with their probabilities, k at most L."""
         self.check_fitted()
-        if not isinstance(k, int | np.integer) or k < 1:
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
             raise InputError(f"k must be a whole number from 1, got {k!r}")
         return self._rank(X, min(k, self.n_labels_))
 

@@ -25,9 +25,9 @@ class Progress(ABC):
 
     @abstractmethod
     def task(
-        self, title: str, total: int | None = None, unit: str = "documents"
+        self, title: str, total: int | None = None, unit: str = "documents", done: int = 0
     ) -> AbstractContextManager[Task]:
-        """Open a task of ``total`` steps, or of an unknown number."""
+        """Open a task of ``total`` steps, or of an unknown number; ``done`` were done before."""
 
     @abstractmethod
     def say(self, message: str) -> None:
@@ -57,7 +57,9 @@ class Silent(Progress):
     """Shows nothing."""
 
     @contextmanager
-    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+    def task(
+        self, title: str, total: int | None = None, unit: str = "documents", done: int = 0
+    ) -> Iterator[Task]:
         """Open a task that is not shown."""
         yield _SilentTask()
 
@@ -73,9 +75,9 @@ def _facts(facts: dict[str, float | str]) -> str:
 
 
 class _LinesTask(Task):
-    def __init__(self, out: Lines, title: str, total: int | None, unit: str) -> None:
+    def __init__(self, out: Lines, title: str, total: int | None, unit: str, done: int) -> None:
         self._out, self._title, self._total, self._unit = out, title, total, unit
-        self._done = 0
+        self._done = self._before = done
         self._facts: dict[str, float | str] = {}
         self._started = self._shown = time.monotonic()
 
@@ -85,20 +87,21 @@ class _LinesTask(Task):
         now = time.monotonic()
         if now - self._shown >= self._out.seconds:
             self._shown = now
-            speed = self._done / max(now - self._started, 1e-9)
+            speed = (self._done - self._before) / max(now - self._started, 1e-9)
             of = ""
             if self._total:
                 left = max(self._total - self._done, 0) / max(speed, 1e-9)
                 of = f" of {self._total:,} ({self._done / self._total:.0%}), {left:.0f} s left"
+            rate = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s"
             self._out.say(
-                f"{self._title}: {self._done:,} {self._unit}{of}, {speed:,.0f}/s"
-                + _facts(self._facts)
+                f"{self._title}: {self._done:,} {self._unit}{of}, {rate}" + _facts(self._facts)
             )
 
     def close(self) -> None:
         spent = time.monotonic() - self._started
         self._out.say(
-            f"{self._title}: {self._done:,} {self._unit} in {spent:.1f} s" + _facts(self._facts)
+            f"{self._title}: {self._done - self._before:,} {self._unit} in {spent:.1f} s"
+            + _facts(self._facts)
         )
 
 
@@ -118,9 +121,11 @@ class Lines(Progress):
         self.seconds = seconds
 
     @contextmanager
-    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+    def task(
+        self, title: str, total: int | None = None, unit: str = "documents", done: int = 0
+    ) -> Iterator[Task]:
         """Open a task that prints lines."""
-        task = _LinesTask(self, title, total, unit)
+        task = _LinesTask(self, title, total, unit, done)
         yield task
         task.close()
 
@@ -154,7 +159,9 @@ class Bars(Progress):
         self._console = Console(file=stream, stderr=stream is None)
 
     @contextmanager
-    def task(self, title: str, total: int | None = None, unit: str = "documents") -> Iterator[Task]:
+    def task(
+        self, title: str, total: int | None = None, unit: str = "documents", done: int = 0
+    ) -> Iterator[Task]:
         """Open a task with a bar, speed and time left."""
         from rich import progress as rich_progress
 
@@ -167,7 +174,7 @@ class Bars(Progress):
             rich_progress.TimeRemainingColumn(),
         )
         with rich_progress.Progress(*columns, console=self._console) as bars:
-            number = bars.add_task(title, total=total, unit=unit, facts="")
+            number = bars.add_task(title, total=total, unit=unit, facts="", completed=done)
             yield _BarTask(bars, number)
             if total is None:
                 bars.update(number, total=bars.tasks[0].completed)

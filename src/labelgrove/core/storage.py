@@ -33,6 +33,7 @@ from labelgrove.core.threads import workers
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+LOCK = "lock"
 VALUES = "values.json"
 FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 Json: TypeAlias = Any
@@ -77,19 +78,43 @@ def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> No
     try:
         target = Path(folder).resolve()
         if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            if not (target / MANIFEST).is_file():
+                raise InputError(
+                    f"{folder} exists and is nothing that labelgrove wrote, so it is not "
+                    "overwritten; choose another folder"
+                )
             if not overwrite:
                 raise InputError(
                     f"{folder} exists already; choose another folder, or allow overwriting "
                     "(overwrite=True, --overwrite)"
                 )
-            if not (target / MANIFEST).is_file():
-                raise InputError(
-                    f"{folder} is not a folder that labelgrove wrote; it is not overwritten"
-                )
         above = next(parent for parent in target.parents if parent.exists())
         Path(tempfile.mkdtemp(prefix=f".{target.name[:50]}-", dir=above)).rmdir()
     except OSError as error:
         raise _unwritable(Path(folder), error) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be, against other processes; it may be gone afterwards."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / LOCK).open("w")
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(
+                f"another process works in {folder}: wait until it ends, or choose another folder"
+            ) from error
+        yield
 
 
 def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:

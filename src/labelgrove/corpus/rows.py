@@ -115,7 +115,7 @@ def clean_labels(value: object, separator: Separator | None = None) -> tuple[str
         if separator is None:
             raise RowError(
                 f"labels must be a list such as [{shown(value)}], got the string {shown(value)}; "
-                "write a list, or give the separator of the labels"
+                "write a list, or give the separator of the labels (--separator)"
             )
         items = separator.split(value)
     else:
@@ -238,6 +238,7 @@ def guess_separator(cells: Sequence[object]) -> Separator:
         example = next(cell for cell in strings if "," in cell)
         raise RowError(
             f"cannot tell what separates labels such as {shown(example)}: "
-            "give the separator, ',' to divide them at commas or ';' to leave them whole"
+            "give the separator (--separator), ',' to divide them at commas or ';' to leave them "
+            "whole"
         )
     return Separator(best)

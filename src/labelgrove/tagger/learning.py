@@ -21,6 +21,7 @@ from labelgrove.evaluation import Calibration, fit_calibration, tune_threshold
 from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
 from labelgrove.text import FEATURIZERS
 
+FEWEST = 5  # held-out documents that mean something
 PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
 Data = tuple[Features, csr_array]
 Chosen = str | Featurizer | Mapping[str, Any]  # a name, a part, or settings
@@ -118,7 +119,7 @@ def learn(
     if not share:
         return _fit(learned, (X, Y), None, context)
     mask = np.array(reader.held_out)
-    if not mask.any() or mask.all():
+    if mask.sum() < FEWEST or mask.all():
         run.progress.say(
             f"{len(mask):,} documents are too few to hold out {share:g} of them: "
             "probabilities are not calibrated, the threshold is 0.5"
@@ -212,7 +213,10 @@ def _read(corpus: Corpus, learned: Learned, progress: Progress) -> Data:
     X = learned.features(texts())
     if not truth:
         raise InputError(f"{corpus.name} holds no documents to validate on")
-    return X, learned.labels.encode(truth, unseen="append")
+    Y = learned.labels.encode(truth, unseen="append")
+    if not Y[:, : learned.labels.n_labels].nnz:
+        raise InputError(f"{corpus.name}: no document has a label of the training data to judge by")
+    return X, Y
 
 
 class _Reader:

@@ -265,7 +265,7 @@ class Impatient(Progress):
         self.said = []
 
     @contextmanager
-    def task(self, title, total=None, unit="documents"):
+    def task(self, title, total=None, unit="documents", done=0):
         yield self
 
     def advance(self, steps=1, **facts):
@@ -336,7 +336,7 @@ def test_interrupted_again_and_again(tmp_path, trained, monkeypatch):
     n_tasks = len(trained)
     trained.clear()
     interrupt(MODEL, X, Y, tmp_path, 4)
-    interrupt(MODEL, X, Y, tmp_path, 9, resume=True)  # five are done, five more follow
+    interrupt(MODEL, X, Y, tmp_path, 4, resume=True)  # five are done, five more follow
     begun = set(trained)
     trained.clear()
     assert_same(fit(MODEL, X, Y, tmp_path, resume=True), whole)
@@ -452,7 +452,7 @@ def test_damaged_part_is_refused(tmp_path):
     interrupt(MODEL, X, Y, tmp_path, 5)
     part = max(tmp_path.glob("part-*"))
     (part / "values.npy").write_bytes((part / "values.npy").read_bytes()[:-40])
-    with pytest.raises(DamagedError, match=f"{part.name} is damaged: train without resuming"):
+    with pytest.raises(DamagedError, match=f"{part.name} is damaged: start anew"):
         fit(MODEL, X, Y, tmp_path, resume=True)
 
 

@@ -137,8 +137,7 @@ def train_forest(
     done = finished.load()
     levels = [(number, level) for number, tree in enumerate(trees) for level in range(tree.depth)]
     total = sum(len(list(_tasks(number, trees[number], level))) for number, level in levels)
-    with run.progress.task("training", total, unit="groups of labels") as shown:
-        shown.advance(len(done))
+    with run.progress.task("training", total, "groups of labels", len(done)) as shown:
         try:
             for number, level in levels:
                 todo = [t for t in _tasks(number, trees[number], level) if t not in done]
@@ -413,8 +412,8 @@ class _Finished:
         if self._run.resume and note.exists():
             if note.read_text(encoding="utf-8") != self._fingerprint:
                 raise InputError(
-                    f"{self._folder} holds a training on other data or with other settings; "
-                    "train without resuming, or as it was begun"
+                    f"{self._folder} holds a training on other data or with other settings: give "
+                    "those again, or start anew (resume=False; --overwrite without --resume)"
                 )
             done: dict[Task, Chunk] = {}
             for part in sorted(self._folder.glob("part-*")):
@@ -474,7 +473,8 @@ def _read_part(folder: Path) -> dict[Task, Chunk]:
         values = storage.read_values(folder)
     except DamagedError as error:
         raise DamagedError(
-            f"what was kept of the training in {folder} is damaged: train without resuming"
+            f"what was kept of the training in {folder} is damaged: start anew (resume=False; "
+            "--overwrite without --resume)"
         ) from error
     columns = [
         np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
