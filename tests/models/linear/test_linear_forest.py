@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear import forest as forest_module
-from labelgrove.models.linear import kernels, training
+from labelgrove.models.linear import forest_kernels, training, training_kernels
 
 N_FEATURES = 30
 SHARPNESS = 1.5
@@ -63,7 +63,7 @@ class Plain:
                 weights = self.weights[level, task.node][:, own]
                 bias = self.bias[level, task.node][own]
                 every = np.arange(N_FEATURES, dtype=np.int32)
-                rows = kernels.compress(
+                rows = training_kernels.compress(
                     np.vstack([weights, bias]), len(bias), every, every, training.TINY
                 )
                 yield task, training.Chunk(*rows, bias)
@@ -252,9 +252,9 @@ def test_batches_and_threads_change_nothing(cells, monkeypatch):
     X = documents(rng, 150)
     whole = forest.rank(X, 7, 3, SHARPNESS, threads=1)
     batches = []
-    original = kernels.rank_rows
+    original = forest_kernels.rank_rows
     monkeypatch.setattr(
-        kernels, "rank_rows", lambda *given: batches.append(given[3:5]) or original(*given)
+        forest_kernels, "rank_rows", lambda *given: batches.append(given[3:5]) or original(*given)
     )
     monkeypatch.setattr(forest_module, "CELLS", cells)
     for threads in (1, 3):

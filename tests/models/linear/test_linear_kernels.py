@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from labelgrove.models.linear import kernels
+from labelgrove.models.linear import forest_kernels, training_kernels
 from labelgrove.models.linear.forest import Tables
 
 seeds = st.integers(0, 2**32 - 1)
@@ -29,7 +29,9 @@ def test_gather_copies_rows_and_numbers_their_features_anew(seed):
     X = sparse(rng, rng.integers(1, 12), rng.integers(1, 20), rng.choice([0.0, 0.1, 0.5]))
     rows = np.flatnonzero(rng.random(X.shape[0]) < 0.5).astype(np.int32)
     place = np.full(X.shape[1], -1, np.int32)
-    indptr, indices, data, features = kernels.gather(X.indptr, X.indices, X.data, rows, place)
+    indptr, indices, data, features = training_kernels.gather(
+        X.indptr, X.indices, X.data, rows, place
+    )
     used = np.flatnonzero((X.toarray()[rows] != 0).any(axis=0))
     assert features.tolist() == used.tolist()
     copy = csr_array((data, indices, indptr), shape=(len(rows), len(features)))
@@ -48,7 +50,9 @@ def test_truth_lists_the_true_children_of_a_node(seed):
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     node = int(rng.integers(0, n_nodes))
     first, last = sorted(rng.integers(0, 8, 2).tolist())
-    ptr, found = kernels.truth(below.indptr, below.indices, rows, parent, place, node, first, last)
+    ptr, found = training_kernels.truth(
+        below.indptr, below.indices, rows, parent, place, node, first, last
+    )
     for i, row in enumerate(rows):
         wanted = [
             place[c] - first
@@ -69,7 +73,9 @@ def test_compress_keeps_what_reaches_the_threshold(seed, threshold):
     weights = rng.integers(-4, 5, shape).astype(np.float32) / 4
     features = rng.choice(50, len(weights) - 1, replace=False).astype(np.int32)
     order = np.argsort(features)
-    kept, ptr, labels, values = kernels.compress(weights, n_labels, features, order, threshold)
+    kept, ptr, labels, values = training_kernels.compress(
+        weights, n_labels, features, order, threshold
+    )
     own = weights[order, :n_labels]
     wanted = np.where(np.abs(own) >= threshold, own, 0)
     assert kept.tolist() == features[order][wanted.any(axis=1)].tolist()
@@ -90,7 +96,7 @@ def test_join_is_the_blocks_side_by_side(seed, widths):
     features, starts, ends, labels, values = [], [], [], [], []
     for first, width in zip(np.cumsum([0, *widths]), widths, strict=False):
         block = np.vstack([dense[:, first : first + width], np.ones((1, width), np.float32)])
-        kept, ptr, own_labels, own_values = kernels.compress(
+        kept, ptr, own_labels, own_values = training_kernels.compress(
             block, width, numbers, np.arange(n_features), 1e-30
         )
         features += kept.tolist()
@@ -99,7 +105,7 @@ def test_join_is_the_blocks_side_by_side(seed, widths):
         labels += (own_labels + first).tolist()
         values += own_values.tolist()
     features = np.array(features, np.int32)
-    kept, ptr, joined, joined_values = kernels.join(
+    kept, ptr, joined, joined_values = training_kernels.join(
         *(features, np.array(starts, np.int64), np.array(ends, np.int64)),
         *(np.argsort(features, kind="stable"), np.array(labels, np.uint8)),
         np.array(values, np.float32),
@@ -153,7 +159,7 @@ def score(X, visits, rows, arrays, node, chunk, place=None):
     out = np.full((len(rows), 7), 9.0, np.float32)
     out_ptr = np.arange(len(rows), dtype=np.int64) * 7
     place = np.empty(0, np.int32) if place is None else place
-    place = kernels.score_chunk(
+    place = forest_kernels.score_chunk(
         *(X.indptr, X.indices, X.data, rows, visits, out_ptr, out.ravel(), node, chunk),
         *(arrays, place),
     )
@@ -211,7 +217,7 @@ def keep_best(visits, k, sharpness=2.0):
     logps = np.full(k, -np.inf, np.float32)
     found = 0
     for children, reached, scores in visits:
-        found = kernels.keep_best(
+        found = forest_kernels.keep_best(
             *(np.array(children, np.int32), np.float32(reached), np.array(scores, np.float32)),
             *(np.float32(sharpness), found, nodes, logps),
         )
@@ -249,7 +255,7 @@ def test_keep_best_is_a_sort_of_all(given_visits, sharpness, k, random):
         children = [numbers.pop() for _ in scores]
         visits.append((children, reached, scores))
         for child, value in zip(children, scores, strict=True):
-            own = kernels._log_probability(np.float32(value), np.float32(sharpness))
+            own = forest_kernels._log_probability(np.float32(value), np.float32(sharpness))
             assert own == pytest.approx(log_probability(value, sharpness), rel=1e-5, abs=1e-8)
             every.append((-(np.float32(reached) + np.float32(own)), child))
     wanted = sorted(every)[:k]
@@ -268,7 +274,7 @@ def test_the_bound_is_above_the_log_probability_of_every_score():
     for score in np.concatenate([-scores, scores])[:, None]:
         for found, child in enumerate([9, 3]):  # the same score twice, the better number last
             children = np.array([child], np.int32)
-            kernels.keep_best(children, np.float32(0), score, one, found, best, logp)
+            forest_kernels.keep_best(children, np.float32(0), score, one, found, best, logp)
         assert best[0] == 3, f"lost with a score of {score[0]}"
 
 
@@ -299,7 +305,7 @@ def test_log_probability_has_no_step():
 @quick
 @given(st.lists(st.integers(0, 6)))
 def test_visits_in_the_order_of_their_nodes(nodes):
-    order = kernels._by_node(np.array(nodes, np.int64), 7)
+    order = forest_kernels._by_node(np.array(nodes, np.int64), 7)
     assert order.tolist() == np.argsort(nodes, kind="stable").tolist()
 
 
@@ -318,7 +324,7 @@ def test_average_is_that_of_plain_python(seed, n_rankings, k):
     mean_labels = np.full((n, k), 77, np.int32)
     mean_scores = np.full((n, k), 77, np.float32)
     before = labels.copy(), scores.copy()
-    kernels.average(labels, scores, mean_labels, mean_scores)
+    forest_kernels.average(labels, scores, mean_labels, mean_scores)
     for i in range(n):
         total = {}
         for label, score in zip(labels[:, i].ravel(), scores[:, i].ravel(), strict=True):
@@ -338,6 +344,6 @@ def test_average_worked_by_hand():
     labels = np.array([[[5, 2, -1]], [[8, 2, 5]]], np.int32)
     scores = np.array([[[0.5, 0.25, 0.0]], [[0.75, 0.25, 0.0]]], np.float32)
     found, means = np.empty((1, 4), np.int32), np.empty((1, 4), np.float32)
-    kernels.average(labels, scores, found, means)
+    forest_kernels.average(labels, scores, found, means)
     assert found.tolist() == [[8, 2, 5, -1]]
     assert means.tolist() == [[0.375, 0.25, 0.25, 0.0]]

@@ -492,3 +492,11 @@ def test_model_of_another_version_is_refused(model, tmp_path):
 @pytest.mark.parametrize("settings", [{"tail": 500}, {"cost": 1e-40}, {"cost": 1e300}], ids=str)
 def test_weights_that_float32_has_no_numbers_for_are_refused(settings, model):
     assert "must be a number from" in refusal(lambda: model.set_params(**settings).fit(*planted()))
+
+
+def test_bonsai_grows_a_second_tree_for_many_documents(monkeypatch):
+    X, Y = planted()
+    for many, trees in ((200, 2), (201, 1)):
+        monkeypatch.setattr("labelgrove.models.linear.bonsai.MANY", many)
+        assert len(Bonsai(max_leaf=3).fit(X, Y).forest_.roots) == trees
+    assert len(Bonsai(max_leaf=3, trees=1).fit(X, Y).forest_.roots) == 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from labelgrove.models.linear import kernels
+from labelgrove.models.linear import training_kernels
 
 
 def with_constant(X):
@@ -54,7 +54,7 @@ def solve(
     n_labels = Y.shape[1]
     weights = np.zeros((X.shape[1] + 1, n_labels + padding), np.float32)
     true_cost = np.full(n_labels, cost) if true_cost is None else true_cost
-    used = kernels.solve(
+    used = training_kernels.solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
         *(np.float32(cost), np.asarray(true_cost, np.float32), logistic),

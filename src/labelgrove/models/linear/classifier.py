@@ -37,7 +37,8 @@ class LinearForest(Classifier):
     """Linear classifiers down one or more label trees.
 
     Every node has a classifier for each of its children, trained on the documents that have a
-    label below the node, and on those that the levels above would send there by mistake. A text
+    label below the node, and on those that the levels above would send there by mistake; the
+    root's are trained on all documents, so that a text may have no label at all. A text
     descends from the root; on each level the ``beam`` most probable nodes are kept. A label's
     score is its own probability times that of its path to the power ``carry``: the more wrong
     documents its classifier has seen, the less it needs to lean on the path.

@@ -223,7 +223,7 @@ class Forest:
         scores: NDArray[np.float32],
     ) -> None:
         """Rank some rows into ``labels`` and ``scores``, shape (n, k), in all trees."""
-        from labelgrove.models.linear import kernels
+        from labelgrove.models.linear import forest_kernels as kernels
 
         n, k = labels.shape
         several = len(self.roots) > 1

@@ -249,7 +249,7 @@ class _Level:
 
 
 def _train(hot: _Hot, level: _Level, solver: Solver, task: Task) -> tuple[Task, Chunk]:
-    from labelgrove.models.linear import kernels
+    from labelgrove.models.linear import training_kernels as kernels
 
     rows = level.rows(task.node)
     X = hot.X
@@ -356,7 +356,7 @@ def _runs(tasks: list[Task]) -> Iterator[list[Task]]:
 
 def _join(parts: list[tuple[Task, Chunk]]) -> Chunk:
     """Return one chunk for neighbouring children of a node."""
-    from labelgrove.models.linear import kernels
+    from labelgrove.models.linear import training_kernels as kernels
 
     if len(parts) == 1:
         return parts[0][1]
