@@ -231,7 +231,21 @@ def test_an_interrupted_training_is_neither_lost_nor_resumed_unasked(data, tmp_p
     assert "nothing to resume in" in done.stderr
     with storage.locked(tmp_path / "t.run"):
         assert "another process works in" in fails(*train, "--overwrite")
-    assert not (tmp_path / "t.run" / "model").exists()
+    assert not (tmp_path / "t.run").exists(), "nothing was in it but the lock"
+
+
+def test_documents_that_say_nothing_are_not_calibrated_on(data, tmp_path):
+    lines = (data / "train.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "few.jsonl").write_text("".join(lines[:12]))
+    done = labelgrove("train", tmp_path / "few.jsonl", "--out", tmp_path / "t")
+    assert "12 documents are too few to hold out 0.1 of them" in done.stderr
+    (tmp_path / "bare.jsonl").write_text('{"text": "a", "labels": []}\n' * 9)
+    train = ("train", data / "train.jsonl", "--out", tmp_path / "u", "--valid")
+    assert "no document has a label of the training data" in fails(*train, tmp_path / "bare.jsonl")
+    labelled = (data / "train.jsonl", tmp_path / "bare.jsonl")
+    (tmp_path / "both.jsonl").write_text("".join(path.read_text() for path in labelled))
+    done = labelgrove("train", tmp_path / "both.jsonl", "--out", tmp_path / "v")
+    assert "9 documents have no label: they count as having none" in done.stderr
 
 
 def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):

@@ -104,3 +104,12 @@ def test_bars_show_title_count_and_facts_on_standard_error(capsys):
 def test_a_terminal_gets_bars_and_a_pipe_lines():
     assert isinstance(for_stream(Terminal()), Bars)
     assert isinstance(for_stream(io.StringIO()), Lines)
+
+
+def test_what_was_done_before_is_no_speed():
+    out = io.StringIO()
+    with Lines(out, seconds=0).task("training", total=8, done=5) as task:
+        task.advance(1)
+    first, last = lines_of(out)
+    assert first.startswith("training: 6 documents of 8 (75%), ")
+    assert last.startswith("training: 1 documents in ")

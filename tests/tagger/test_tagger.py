@@ -311,6 +311,10 @@ def test_one_text_where_several_are_expected(tagger):
         tagger.rank("one text")
     with pytest.raises(LabelgroveError, match="a text or several texts, got None"):
         tagger.tag(None)
+    with pytest.raises(LabelgroveError, match="a text or several texts, got b'one'"):
+        tagger.tag(b"one")
+    with pytest.raises(LabelgroveError, match="k must be a whole number from 1, got True"):
+        tagger.tag("one", k=True)
 
 
 def test_streaming_keeps_order_and_needs_no_list(tagger, monkeypatch):

@@ -58,7 +58,7 @@ def train(
     """Learn a tagger from documents with labels."""
     from labelgrove.cli.tables import print_scores
     from labelgrove.core import storage
-    from labelgrove.core.errors import InputError, StoppedError
+    from labelgrove.core.errors import StoppedError
     from labelgrove.core.types import Run
 
     if valid is not None and validation is not None:
@@ -66,7 +66,7 @@ def train(
     out = out.resolve()
     folder = out.with_name(f"{out.name}.run")
     if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
-        raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
+        raise _wrong(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
     corpus = reading.open(source)
@@ -78,13 +78,10 @@ def train(
         try:
             tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
         except KeyboardInterrupt:
-            if not _kept(folder):
+            if not storage.holds_work(folder):
                 raise
             again = "stopped; the same command with --resume goes on from here"
             raise StoppedError(again) from None
-        finally:
-            if not _kept(folder):
-                shutil.rmtree(folder, ignore_errors=True)
         options.say_skipped(corpus, held)
         tagger.save(out, overwrite=overwrite)
         shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
@@ -93,19 +90,14 @@ def train(
     print(f"saved to {out}")
 
 
-def _kept(folder: Path) -> bool:
-    """Tell whether a training has left anything in its folder."""
-    from labelgrove.core import storage
-
-    return any(path.name != storage.LOCK for path in folder.iterdir())
-
-
 def _check_run(run: Run, overwrite: bool) -> None:
     """Neither lose a training that was interrupted nor go on with it unasked."""
+    from labelgrove.core.storage import holds_work
+
     assert run.folder is not None
-    if run.resume and not _kept(run.folder):
+    if run.resume and not holds_work(run.folder):
         run.progress.say(f"nothing to resume in {run.folder}: starting from the beginning")
-    elif _kept(run.folder) and not run.resume and not overwrite:
+    elif holds_work(run.folder) and not run.resume and not overwrite:
         raise _wrong(
             f"{run.folder} holds a training that was interrupted: --resume goes on with it, "
             "--overwrite starts anew"

@@ -96,12 +96,7 @@ def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> No
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, against other processes; it may be gone afterwards."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
+    """Hold a folder, made if need be, against other processes; empty, it is gone afterwards."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / LOCK).open("w")
@@ -109,12 +104,25 @@ def locked(folder: Path) -> Iterator[None]:
         raise _unwritable(folder, error) from error
     with handle:
         try:
+            import fcntl
+
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # on Windows folders are not held
+            pass
         except OSError as error:
             raise InputError(
                 f"another process works in {folder}: wait until it ends, or choose another folder"
             ) from error
-        yield
+        try:
+            yield
+        finally:
+            if folder.exists() and not holds_work(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def holds_work(folder: Path) -> bool:
+    """Tell whether a folder that was `locked` holds anything but its lock."""
+    return any(path.name != LOCK for path in folder.iterdir())
 
 
 def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:

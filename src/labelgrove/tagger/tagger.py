@@ -384,7 +384,7 @@ def _as_texts(texts: Any) -> Iterable[str]:
     if isinstance(texts, str):
         raise InputError(f"expected several texts, got {texts[:60]!r}: put it in a list")
     if not isinstance(texts, Iterable) or isinstance(texts, bytes):
-        raise InputError(f"expected a text or several texts, got {texts!r}")
+        raise InputError(f"expected a text or several texts, got {str(texts)[:60]}")
     if isinstance(texts, Corpus) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
         return read_corpus(texts, labelled=False).texts()
     return texts
