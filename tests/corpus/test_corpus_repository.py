@@ -108,7 +108,7 @@ def test_zeros_and_duplicates_in_the_matrix(tmp_path):
 def test_named_matrix_and_none(tmp_path):
     path = tmp_path / "docs.txt"
     path.write_bytes(b"Wind\n\xff\nSun\n")
-    assert "there is no Y.npz beside it" in complaint(path)
+    assert "there is no Y.npz or labels.txt beside it" in complaint(path)
     save_npz(tmp_path / "labels.npz", Y)
     corpus = read_corpus(path, matrix=tmp_path / "labels.npz", on_bad="skip")
     # rows stay aligned with the lines that are left
@@ -118,16 +118,39 @@ def test_named_matrix_and_none(tmp_path):
     assert list(unlabelled) == [Document("Wind"), Document("Sun")]
 
 
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        ("train_raw_texts.txt", "train_labels.txt"),
+        ("test_texts.txt", "test_labels.txt"),
+        ("valid.raw.txt", "dev-labels.txt"),
+        ("texts.txt", "labels.txt"),
+    ],
+)
+def test_lines_of_labels(tmp_path, texts, labels):
+    """As the data of AttentionXML are distributed: texts and labels in two files, line by line."""
+    (tmp_path / texts).write_text("Solar panels\n\nLoans\n")
+    (tmp_path / labels).write_text("energy 12\n\n12 12 finance\n")
+    if texts != "texts.txt":
+        (tmp_path / "other_labels.txt").write_text("no part of the data in its name\n")
+    found = [(each.text, each.labels) for each in read_corpus(tmp_path / texts)]
+    assert found == [("Solar panels", ("energy", "12")), ("", ()), ("Loans", ("12", "finance"))]
+    (tmp_path / labels).write_text("energy 12\n\n")
+    assert "the file has more lines than" in complaint(tmp_path / texts)
+    (tmp_path / labels).write_bytes(b"energy\n\xff\n12\n")
+    assert f"{tmp_path / labels}, line 2" in complaint(tmp_path / texts)
+
+
 def test_wrong_matrix(tmp_path):
     path = tmp_path / "trn.txt"
     path.write_text("a\nb\n")
     save_npz(tmp_path / "Y.trn.npz", Y)
-    assert "has 2 lines instead of the 3 rows of" in complaint(path)
+    assert "the file has fewer lines than" in complaint(path)
     save_npz(tmp_path / "Y.trn.npz", Y[:1])
-    assert "FILE, line 2: the file has more than the 1 rows of" in complaint(path)
+    assert "FILE, line 2: the file has more lines than" in complaint(path)
     (tmp_path / "Y.trn.npz").write_bytes(b"PK\x03\x04 no zip")
     assert "as a sparse matrix of scipy" in complaint(path)
     (tmp_path / "Y.train.npz").write_bytes(b"")
-    assert "several matrices of labels beside it (Y.train.npz, Y.trn.npz)" in complaint(path)
+    assert "several files of labels beside it (Y.train.npz, Y.trn.npz)" in complaint(path)
     with pytest.raises(InputError, match="name a file in it"):
         read_corpus(tmp_path)

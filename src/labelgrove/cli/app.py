@@ -13,8 +13,10 @@ from typing import Any
 import typer
 
 from labelgrove._version import __version__
+from labelgrove.cli.combine import combine
 from labelgrove.cli.demo import demo
 from labelgrove.cli.evaluate import evaluate
+from labelgrove.cli.explain import explain
 from labelgrove.cli.models import models
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
@@ -55,7 +57,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for command in (demo, stats, train, tag, evaluate, models):
+for command in (demo, stats, train, tag, explain, evaluate, combine, models):
     app.command()(_guarded(command))
 
 

@@ -42,7 +42,7 @@ class Reading:
         str | None,
         _input(
             "Form of the input, where the suffix does not tell: jsonl, csv, tsv, parquet, annif, "
-            "annif-folder, svmlight, raw."
+            "annif-folder, svmlight, raw, rcv1-train, rcv1-test, lshtc, lshtc-text."
         ),
     ] = None
     text_field: Annotated[str, _input("Field of the text.")] = "text"

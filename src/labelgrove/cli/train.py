@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,9 @@ import typer
 from labelgrove.cli import options
 
 if TYPE_CHECKING:
-    from labelgrove.core.types import Run
+    from labelgrove.core.types import Estimate, Run
+
+OF_NEURAL = ("device", "precision")  # options that are settings of neural models only
 
 
 @options.reads_documents
@@ -40,8 +43,24 @@ def train(
             help="A setting of the model, or of a view of the text as text.KEY=VALUE; repeatable.",
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Of a neural model: auto, cpu, cuda, cuda:1, mps.", metavar="NAME"),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Of a neural model: 32, or bf16 for mixed.", metavar="BITS"),
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Tell what a neural model's training will take; no more."),
+    ] = False,
     recipe: Annotated[
-        Path | None, typer.Option(help="TOML file with model and settings; options win over it.")
+        str | None,
+        typer.Option(
+            help="TOML file with model and settings, or a published one by its name, such as "
+            "eur-lex/attentionxml; options win over it."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after an interruption: same data and settings.")
@@ -67,11 +86,18 @@ def train(
     folder = out.with_name(f"{out.name}.run")
     if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
         raise _wrong(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
-    storage.check_free(out, overwrite=overwrite)
+    if not estimate:
+        storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
-    tagger = _tagger(_read_recipe(recipe), settings or [], model, validation, seed, threads)
+    given = {"device": device, "precision": precision}
+    settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
+    tagger = _tagger(_read_recipe(recipe), settings, model, validation, seed, threads)
+    if estimate:
+        quiet_run = Run(progress=progress)
+        print(_told(tagger.estimate(corpus, vocabulary=labels, validation=held, run=quiet_run)))
+        return
     run = Run(folder=folder, resume=resume, progress=progress)
     with storage.locked(folder):
         _check_run(run, overwrite)
@@ -88,6 +114,18 @@ def train(
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
     print(f"saved to {out}")
+
+
+def _told(estimate: Estimate) -> str:
+    """Return an estimate for a reader."""
+    from datetime import timedelta
+
+    spent = timedelta(seconds=math.ceil(estimate.seconds))
+    free = "" if estimate.free is None else f" ({estimate.free / 1e9:.1f} GB are free)"
+    return (
+        f"training will take at most about {spent} (h:mm:ss) "
+        f"(early stopping may end it sooner) and {estimate.memory / 1e9:.1f} GB of memory{free}"
+    )
 
 
 def _check_run(run: Run, overwrite: bool) -> None:
@@ -127,6 +165,9 @@ def _tagger(
             of_model[name] = value
     defaults = Tagger().get_params(deep=False)
     name = recipe.get("model", defaults["model"]) if model is None else model
+    for option in OF_NEURAL:
+        if option in of_model and option not in MODELS.find(name).setting_names():
+            raise _wrong(f"{name} has no setting {option!r}: --{option} is for neural models")
     classifier = MODELS.create(name, **{"seed": seed, "threads": threads, **of_model})
     share = recipe.get("validation", defaults["validation"]) if validation is None else validation
     return Tagger(
@@ -144,11 +185,24 @@ def _parse(setting: str) -> tuple[str, Any]:
         return key, text  # a bare word is a string
 
 
-def _read_recipe(path: Path | None) -> dict[str, Any]:
+def _find_recipe(name: str) -> Path:
+    """Return the file of that name, or the recipe in the package."""
+    folder = Path(__file__).parents[1] / "recipes"
+    path, known = Path(name), sorted(folder.glob("*/*.toml"))
+    if path.suffix == ".toml" or path.exists():
+        return path
+    names = {f"{each.parent.name}/{each.stem}": each for each in known}
+    if name not in names:
+        raise _wrong(f"no recipe {name!r}; give a .toml file, or one of {', '.join(names)}")
+    return names[name]
+
+
+def _read_recipe(name: str | None) -> dict[str, Any]:
     import tomllib
 
-    if path is None:
+    if name is None:
         return {}
+    path = _find_recipe(name)
     try:
         recipe = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -7,8 +7,9 @@ searches ask an estimator for a few methods only; they are here.
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -30,11 +31,25 @@ class Configured:
     Beam(width=5)
     """
 
+    shared: ClassVar[type | None] = None
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return the settings and what they are unless they are given.
+
+        These are the constructor's arguments and, if it passes on others (``**``), the fields of
+        the dataclass ``shared``.
+        """
+        parameters = inspect.signature(cls).parameters.values()
+        own = {each.name: each.default for each in parameters if each.kind is not each.VAR_KEYWORD}
+        if cls.shared is None:
+            return own
+        return own | {each.name: each.default for each in fields(cls.shared)}
+
     @classmethod
     def setting_names(cls) -> list[str]:
-        """Return the names of the constructor's arguments."""
-        parameters = inspect.signature(cls).parameters.values()
-        return [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+        """Return the names of the settings."""
+        return list(cls.defaults())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; with ``deep`` also those of nested parts, as ``part__setting``."""
@@ -70,6 +85,8 @@ class Configured:
         """
         try:
             hints = get_type_hints(type(self).__init__)
+            if self.shared is not None:
+                hints |= get_type_hints(self.shared)
         except NameError:  # names that only a type checker sees
             hints = {}
         for name, value in self._own().items():
@@ -91,11 +108,11 @@ class Configured:
         return {name: getattr(self, name) for name in self.setting_names()}
 
     def __repr__(self) -> str:
-        parameters = inspect.signature(type(self)).parameters
+        defaults = self.defaults()
         changed = {
             name: value
             for name, value in self._own().items()
-            if value is not parameters[name].default and value != parameters[name].default
+            if value is not defaults[name] and value != defaults[name]
         }
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 

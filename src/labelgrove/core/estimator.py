@@ -21,7 +21,7 @@ from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.ranking import Ranking, ndcg
-from labelgrove.core.types import Explanation, FitContext, Span, ViewSpec
+from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
 
 
 class Part(Configured, ABC):
@@ -162,6 +162,10 @@ class Classifier(Part):
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
             raise InputError(f"k must be a whole number from 1, got {k!r}")
         return self._rank(X, min(k, self.n_labels_))
+
+    def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
+        """Tell what `fit` with the same arguments would take, after a short trial."""
+        raise InputError(f"{self.name} cannot tell in advance what its training takes")
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Tell what in row ``i`` spoke for ``label``."""

@@ -102,6 +102,24 @@ class FitContext:
     run: Run = field(default_factory=Run)
 
 
+class Estimate(NamedTuple):
+    """What a training will need.
+
+    Parameters
+    ----------
+    seconds
+        At most: early stopping may end it sooner.
+    memory
+        Bytes at its peak.
+    free
+        Bytes that are free where it runs, or None if that is not known.
+    """
+
+    seconds: float
+    memory: int
+    free: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """How much each feature or token of one text spoke for a label.

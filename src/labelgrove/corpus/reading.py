@@ -12,13 +12,18 @@ from labelgrove.core.files import check_file, lines, suffix
 from labelgrove.corpus.annif import AnnifFolder, AnnifTable, is_annif_line
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.jsonl import JsonLines
+from labelgrove.corpus.lshtc import LshtcFeatures, LshtcTexts
 from labelgrove.corpus.memory import Frame, HuggingFace, Lists
 from labelgrove.corpus.parquet import Parquet
+from labelgrove.corpus.rcv1 import Rcv1
 from labelgrove.corpus.repository import FeatureLines, RawTexts, is_header
 from labelgrove.corpus.rows import Fields
 from labelgrove.corpus.tables import Table
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "annif", "annif-folder", "svmlight", "raw")
+FORMATS = (
+    *("jsonl", "csv", "tsv", "parquet", "annif", "annif-folder", "svmlight", "raw"),
+    *("rcv1-train", "rcv1-test", "lshtc", "lshtc-text"),
+)
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -56,7 +61,8 @@ def read_corpus(
     classification repository's features. Two suffixes need a look at the first line: a ``.tsv``
     whose first line has URIs in angle brackets as its second field is Annif's, and a ``.txt``
     whose first line is three numbers holds features, any other raw texts, one a line. A folder
-    is Annif's.
+    is Annif's. The files of RCV1 and of the LSHTC challenges are read only by ``format``: see
+    `labelgrove.corpus.rcv1.Rcv1` and `labelgrove.corpus.lshtc`.
 
     Parameters
     ----------
@@ -65,7 +71,7 @@ def read_corpus(
         which is returned as it is.
     format
         One of ``jsonl``, ``csv``, ``tsv``, ``parquet``, ``annif``, ``annif-folder``,
-        ``svmlight``, ``raw``.
+        ``svmlight``, ``raw``, ``rcv1-train``, ``rcv1-test``, ``lshtc``, ``lshtc-text``.
     text
         The field of the text, or a list of fields whose texts are joined by line ends.
     labels
@@ -120,6 +126,12 @@ def read_corpus(
         return AnnifFolder(path, labelled, on_bad)
     if kind == "svmlight":
         return FeatureLines(path, on_bad)
+    if kind in ("rcv1-train", "rcv1-test"):
+        return Rcv1(path, kind.removeprefix("rcv1-"), labelled, on_bad)
+    if kind == "lshtc":
+        return LshtcFeatures(path, on_bad)
+    if kind == "lshtc-text":
+        return LshtcTexts(path, labelled, on_bad)
     return RawTexts(path, None if matrix is None else Path(matrix), labelled, on_bad)
 
 
@@ -127,7 +139,10 @@ def _format(path: Path) -> str:
     if path.is_dir():
         if any(path.glob("*.txt")) and not any(path.glob("*.npz")):
             return "annif-folder"
-        raise InputError(f"{path} is a folder without .txt and .key files; name a file in it")
+        raise InputError(
+            f"{path} is a folder without .txt and .key files; name a file in it, or the format "
+            "of the folder: rcv1-train, rcv1-test"
+        )
     check_file(path)
     kind = SUFFIXES.get(suffix(path))
     if kind is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -76,7 +77,7 @@ class FeatureLines(Reader):
                 continue  # blank lines at the end
             found += 1
             try:
-                yield _featured(decoded(line), *size[1:])
+                yield _within(decoded(line), *size[1:])
             except RowError as problem:
                 yield BadRowError(str(problem), self.name, number)
         if found != size[0]:
@@ -101,45 +102,52 @@ class FeatureLines(Reader):
         return n, features, labels
 
 
-def _featured(line: str, n_features: int, n_labels: int) -> Document:
+def featured(labels: str, features: str) -> Document:
+    """Return the document of ``label,label`` and ``feature:value ...``, or raise a `RowError`."""
+    if labels and not _LABELS.fullmatch(labels):
+        raise RowError(f"labels must be numbers separated by commas, got {shown(labels)}")
+    text = features.strip()
+    if not _FEATURES.fullmatch(text):
+        wrong = next(pair for pair in text.split() if not _FEATURES.fullmatch(pair))
+        raise RowError(f"features must be number:value, got {shown(wrong)}")
+    numbers = [str(int(label)) for label in labels.split(",") if label]
+    return Document(text, tuple(dict.fromkeys(numbers)))
+
+
+def _within(line: str, n_features: int, n_labels: int) -> Document:
     line = line.rstrip("\r\n")
     first, _, rest = line.partition(" ")
     if ":" in first:
         first, rest = "", line
-    if first and not _LABELS.fullmatch(first):
-        raise RowError(f"labels must be numbers separated by commas, got {shown(first)}")
-    labels = tuple(dict.fromkeys(str(int(label)) for label in first.split(",") if label))
-    for label in labels:
+    document = featured(first, rest)
+    for label in document.labels:
         if int(label) >= n_labels:
             raise RowError(f"label {label} is not below the {n_labels:,} labels of the header")
-    text = rest.strip()
-    if not _FEATURES.fullmatch(text):
-        wrong = next(pair for pair in text.split() if not _FEATURES.fullmatch(pair))
-        raise RowError(f"features must be number:value, got {shown(wrong)}")
-    if text:
-        highest = int(np.fromstring(text.replace(":", " "), sep=" ")[::2].max())
+    if document.text:
+        highest = int(np.fromstring(document.text.replace(":", " "), sep=" ")[::2].max())
         if highest >= n_features:
             raise RowError(f"feature {highest} is not below the {n_features:,} of the header")
-    return Document(text, labels)
+    return document
 
 
 class RawTexts(Reader):
-    r"""Documents of a text file, one a line, with labels in a matrix beside it.
+    r"""Documents of a text file, one a line, with labels in a file beside it.
 
-    The matrix is a scipy sparse file, documents x labels; a label is the number of its column.
-    It is named, or found in the folder of the texts by its name: ``Y``, then the part of the
-    data that the texts' name holds too (``X.trn.txt``, ``train_raw_texts.txt``, ``trn.raw.txt``
-    go with ``Y.trn.npz``). A blank line is a document without text. Of the matrix the positions
-    of labels are held in memory while documents are read.
+    Labels are a scipy sparse matrix, documents x labels, where a label is the number of its
+    column; or another text file with the labels of a document on each line, separated by spaces.
+    The file is named, or found in the folder of the texts by its name: ``Y`` or ``labels``, and
+    the part of the data that the texts' name holds too (``X.trn.txt``, ``train_raw_texts.txt``,
+    ``trn.raw.txt`` go with ``Y.trn.npz`` and ``train_labels.txt``). A blank line is a document
+    without text. Of a matrix the positions of labels are held in memory while documents are read.
 
     Parameters
     ----------
     path
         The texts, also compressed.
     matrix
-        The matrix; looked for when None.
+        The matrix or the lines of labels; looked for when None.
     labelled
-        False if there need not be a matrix, and none is read.
+        False if there need not be labels, and none are read.
     on_bad
         ``"stop"`` or ``"skip"``.
 
@@ -167,27 +175,38 @@ class RawTexts(Reader):
         self._path = path
         self._matrix = matrix
         if labelled and matrix is None:
-            self._matrix = _find_matrix(path)
+            self._matrix = _find_labels(path)
 
     def _rows(self) -> Iterator[Document | BadRowError]:
-        Y = None if self._matrix is None else _read_matrix(self._matrix)
+        rows = None if self._matrix is None else _label_rows(self._matrix)
         number = 0
         for number, line in enumerate(lines(self._path), 1):
-            labels: tuple[str, ...] = ()
-            if Y is not None:
-                if number > Y.shape[0]:
-                    raise self._other_length(f"more than the {Y.shape[0]:,} rows", number)
-                row = Y.indices[Y.indptr[number - 1] : Y.indptr[number]]
-                labels = tuple(map(str, row.tolist()))
+            labels = () if rows is None else next(rows, None)
+            if labels is None:
+                raise self._other_length("more", number)
             try:
                 yield Document(clean_text(decoded(line).rstrip("\r\n")), labels)
             except RowError as problem:
                 yield BadRowError(str(problem), self.name, number)
-        if Y is not None and number and number < Y.shape[0]:
-            raise self._other_length(f"{number:,} lines instead of the {Y.shape[0]:,} rows", number)
+        if rows is not None and number and next(rows, None) is not None:
+            raise self._other_length("fewer", number)
 
     def _other_length(self, found: str, line: int) -> BadRowError:
-        return BadRowError(f"the file has {found} of {self._matrix}", self.name, line)
+        return BadRowError(f"the file has {found} lines than {self._matrix}", self.name, line)
+
+
+def _label_rows(path: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the labels of each document."""
+    if path.suffix == ".npz":
+        Y = _read_matrix(path)
+        for start, end in pairwise(Y.indptr.tolist()):
+            yield tuple(map(str, Y.indices[start:end].tolist()))
+        return
+    for number, line in enumerate(lines(path), 1):
+        try:
+            yield tuple(dict.fromkeys(decoded(line).split()))
+        except RowError as problem:
+            raise BadRowError(str(problem), str(path), number) from problem
 
 
 def _read_matrix(path: Path) -> csr_array:
@@ -202,21 +221,24 @@ def _read_matrix(path: Path) -> csr_array:
     return Y
 
 
-def _find_matrix(texts: Path) -> Path:
+def _find_labels(texts: Path) -> Path:
     found = [path for path in sorted(texts.parent.glob("*.npz")) if "y" in _words(path)]
+    beside = [path for path in sorted(texts.parent.glob("*.txt*")) if path != texts]
+    found += [path for path in beside if _words(path) & {"labels", "label"}]
     part = next((part for part in PARTS if _words(texts) & set(part)), None)
     if part is not None:
         found = [path for path in found if _words(path) & set(part)]
     wanted = f"Y.{part[0]}.npz" if part else "Y.npz"
+    wanted_lines = f"{part[1]}_labels.txt" if part else "labels.txt"
     if not found:
         raise InputError(
-            f"{texts} has no labels: there is no {wanted} beside it; put it there, or name "
-            "the matrix of labels (matrix=..., --matrix), or the format if it is another"
+            f"{texts} has no labels: there is no {wanted} or {wanted_lines} beside it; put it "
+            "there, or name the labels (matrix=..., --matrix), or the format if it is another"
         )
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise InputError(
-            f"{texts} has several matrices of labels beside it ({names}); "
+            f"{texts} has several files of labels beside it ({names}); "
             "name one (matrix=..., --matrix)"
         )
     return found[0]

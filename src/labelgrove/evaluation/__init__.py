@@ -3,6 +3,7 @@
 `evaluate` gives every metric at once; the conventions are in ``docs/metrics.md``.
 """
 
+from labelgrove.evaluation.areas import Areas, areas, areas_by_frequency
 from labelgrove.evaluation.at_k import coverage, precision, propensity_gains, recall
 from labelgrove.evaluation.calibration import (
     Calibration,
@@ -14,17 +15,21 @@ from labelgrove.evaluation.calibration import (
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, frequency_groups
 from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.threshold import Threshold, tune_threshold
 
 __all__ = [
+    "Areas",
     "Calibration",
     "Counts",
     "Decision",
     "Judged",
     "Reliability",
     "Threshold",
+    "areas",
+    "areas_by_frequency",
     "by_frequency",
     "capped_rows",
     "counts_by_document",
@@ -35,6 +40,7 @@ __all__ = [
     "fit_calibration",
     "frequency_groups",
     "judge",
+    "overlap",
     "per_document",
     "precision",
     "propensity_gains",

@@ -12,7 +12,6 @@ runs them on its own::
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -148,8 +147,7 @@ def _check(function: Callable[[Case], None]) -> Callable[[Case], None]:
 def settings_are_kept(case: Case) -> None:
     """Constructor arguments are stored as given; seed and threads are among them."""
     model = case.new()
-    parameters = inspect.signature(type(model)).parameters
-    assert {"seed", "threads"} <= parameters.keys(), "every model takes seed and threads"
+    assert {"seed", "threads"} <= {*model.setting_names()}, "every model takes seed and threads"
     for name, value in type(model).example_settings(case.folder / "files").items():
         assert _same(type(model)(**{name: value}).get_params()[name], value), (
             f"the constructor changed {name}"

@@ -25,6 +25,29 @@ MODELS: Registry[Classifier] = Registry(
             "a linear classifier for every label, no tree: slow where labels are many",
             "Babbar and Schölkopf 2017",
         ),
+        "attentionxml": Entry(
+            "labelgrove.models.neural.attention_xml:AttentionXml",
+            "a recurrent network that reads the text anew for every label; many by a label tree",
+            "You et al. 2019",
+            "neural",
+        ),
+        "xml-rnn": Entry(
+            "labelgrove.models.neural.xml_rnn:XmlRnn",
+            "one recurrent reading of the text for all labels: AttentionXML's baseline",
+            "You et al. 2018",
+            "neural",
+        ),
+        "xml-cnn": Entry(
+            "labelgrove.models.neural.xml_cnn:XmlCnn",
+            "one convolutional reading of the text for all labels",
+            "Liu et al. 2017",
+            "neural",
+        ),
+        "consensus": Entry(
+            "labelgrove.models.consensus:Consensus",
+            "several models asked together; 'labelgrove combine' makes one of saved taggers",
+            "You et al. 2018",
+        ),
         "label-match": Entry(
             "labelgrove.models.label_match:LabelMatch",
             "finds label names in the text, also of labels that have no document yet",

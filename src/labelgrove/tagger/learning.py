@@ -15,7 +15,7 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import text_fraction
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.types import FitContext, Run, ViewSpec
+from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Calibration, fit_calibration, tune_threshold
 from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
@@ -66,7 +66,48 @@ class Learned:
         return ranking.with_scores(self.calibration.apply(ranking.scores))
 
 
-def learn(
+@dataclass(frozen=True)
+class Task:
+    """What a model is to learn from, read and featurized.
+
+    Parameters
+    ----------
+    learned
+        With an unfitted model.
+    train
+        Features and labels to fit on.
+    held
+        Those that are held out, or None.
+    whole
+        Both together, if they came out of one corpus.
+    context
+        Labels, featurizers and run.
+    """
+
+    learned: Learned
+    train: Data
+    held: Data | None
+    whole: Data | None
+    context: FitContext
+
+    def learn(self) -> Learned:
+        """Fit the model, and calibrate on what is held out."""
+        model, context = self.learned.model, self.context
+        fitted = _fit(self.learned, self.train, self.held, context)
+        if self.whole is None or model.uses_validation:
+            return fitted
+        # what was calibrated is a trial; the model that is kept learns from everything
+        context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
+        final = model.fresh().fit(*self.whole, context=_step(context, "final"))
+        return replace(fitted, model=final)
+
+    def estimate(self) -> Estimate:
+        """Tell what `learn` would take."""
+        context = replace(self.context, validation=self.held)
+        return self.learned.model.estimate(*self.train, context)
+
+
+def prepare(
     corpus: Corpus,
     model: Classifier,
     featurizers: Mapping[str, Featurizer],
@@ -75,8 +116,8 @@ def learn(
     validation: Corpus | float,
     seed: int,
     run: Run,
-) -> Learned:
-    """Fit featurizers and model on a corpus, and calibrate on what is held out.
+) -> Task:
+    """Read a corpus, fit the featurizers on it, and hold some of it out.
 
     The featurizers see every text of the corpus, held out or not: they never see a label.
 
@@ -85,7 +126,7 @@ def learn(
     corpus
         Documents with labels.
     model, featurizers
-        Unfitted; they are fitted in place, the model possibly as a copy.
+        Unfitted; the featurizers are fitted in place.
     vocabulary
         Names and hierarchy of the labels.
     validation
@@ -115,23 +156,18 @@ def learn(
     context = FitContext(labels=space, featurizers=featurizers, run=run)
     if isinstance(validation, Corpus):
         held = _read(validation, learned, run.progress)
-        return _fit(learned, (X, Y), held, context)
+        return Task(learned, (X, Y), held, None, context)
     if not share:
-        return _fit(learned, (X, Y), None, context)
+        return Task(learned, (X, Y), None, None, context)
     mask = np.array(reader.held_out)
     if mask.sum() < FEWEST or mask.all():
         run.progress.say(
             f"{len(mask):,} documents are too few to hold out {share:g} of them: "
             "probabilities are not calibrated, the threshold is 0.5"
         )
-        return _fit(learned, (X, Y), None, context)
-    fitted = _fit(learned, (X[~mask], Y[~mask]), (X[mask], Y[mask]), context)
-    if model.uses_validation:
-        return fitted
-    # what was calibrated is a trial; the model that is kept learns from everything
-    run.progress.say(f"learning from all {len(mask):,} documents")
-    whole = model.fresh().fit(X, Y, context=_step(context, "final"))
-    return replace(fitted, model=whole)
+        return Task(learned, (X, Y), None, None, context)
+    held = (X[mask], Y[mask])
+    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context)
 
 
 def new_featurizers(
@@ -184,9 +220,22 @@ def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) 
     model = learned.model.fit(*train, context=_step(context, "model", held))
     if held is None:
         return learned
-    X, Y = held
-    context.run.progress.say(f"calibrating on {X.shape[0]:,} held-out documents")
-    raw = model.rank(X, PLACES)
+    context.run.progress.say(f"calibrating on {held[0].shape[0]:,} held-out documents")
+    return calibrated_on(learned, model.rank(held[0], PLACES), held[1])
+
+
+def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:
+    """Return what was learned with probabilities and thresholds fitted to held-out documents.
+
+    Parameters
+    ----------
+    learned
+        Whose calibration and thresholds are replaced.
+    raw
+        The model's own scores of the documents.
+    Y
+        Their labels.
+    """
     learned = replace(learned, calibration=fit_calibration(Y, raw))
     ranking = learned.calibrated(raw)
     thresholds = {

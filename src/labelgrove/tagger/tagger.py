@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,13 +18,22 @@ from labelgrove.core.features import Views
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.threads import workers
-from labelgrove.core.types import Document, Run, Tag
+from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.corpus import Corpus, read_corpus
-from labelgrove.evaluation import Decision, capped_rows, evaluate
+from labelgrove.evaluation import Calibration, Decision, capped_rows, evaluate
 from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
 from labelgrove.models import MODELS
 from labelgrove.tagger import saving
-from labelgrove.tagger.learning import PLACES, Chosen, Learned, learn, new_featurizers
+from labelgrove.tagger.combining import combine
+from labelgrove.tagger.learning import (
+    PLACES,
+    Chosen,
+    Learned,
+    Task,
+    calibrated_on,
+    new_featurizers,
+    prepare,
+)
 
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
@@ -122,6 +133,38 @@ class Tagger(Configured):
         run
             Folder for checkpoints, resume and progress.
         """
+        learned = self._prepare(texts, labels, vocabulary, validation, run).learn()
+        self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
+        if learned.held_out is not None:
+            ranking, Y = learned.held_out
+            self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
+        return self
+
+    def estimate(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        validation: Any = None,
+        run: Run | None = None,
+    ) -> Estimate:
+        """Tell how long `fit` with the same arguments will take, and how much memory.
+
+        The texts are read and a few batches are learned from for that; nothing is kept. Only
+        neural models can tell.
+        """
+        return self._prepare(texts, labels, vocabulary, validation, run).estimate()
+
+    def _prepare(
+        self,
+        texts: Any,
+        labels: Any,
+        vocabulary: Vocabulary | str | os.PathLike[str] | None,
+        validation: Any,
+        run: Run | None,
+    ) -> Task:
+        """Read and featurize all that `fit` learns from."""
         self.check_settings()
         if not 0 <= self.validation < 1:
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}")
@@ -130,7 +173,7 @@ class Tagger(Configured):
         corpus = _as_corpus(texts, labels)
         if isinstance(vocabulary, str | os.PathLike):
             vocabulary = read_vocabulary(vocabulary)
-        learned = learn(
+        return prepare(
             corpus,
             model,
             new_featurizers(model.views(), self.features, corpus, self.threads),
@@ -139,11 +182,6 @@ class Tagger(Configured):
             seed=self.seed,
             run=run or Run(),
         )
-        self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
-        if learned.held_out is not None:
-            ranking, Y = learned.held_out
-            self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
-        return self
 
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
@@ -260,6 +298,39 @@ class Tagger(Configured):
         for part in (learned.model, *learned.featurizers.values()):
             if "threads" in part.get_params(deep=False):
                 part.set_params(threads=threads)
+
+    # --- combining ----------------------------------------------------------------------------
+
+    @classmethod
+    def combine(cls, taggers: Sequence[Tagger]) -> Self:
+        """Return the consensus of fitted taggers, of whatever kind; labels are matched by id."""
+        learned = combine([tagger._learned() for tagger in taggers])
+        combined = cls(learned.model.fresh(), features=dict(learned.featurizers))
+        combined.learned_, combined.scores_ = learned, {}
+        return combined
+
+    def calibrate(
+        self, texts: Any, labels: Any = None, *, progress: Progress | None = None
+    ) -> Self:
+        """Fit probabilities and thresholds anew to documents that training has not seen.
+
+        Parameters
+        ----------
+        texts, labels
+            As for `fit`.
+        progress
+            Where progress is shown.
+        """
+        learned = replace(self._learned(), calibration=Calibration.identity())
+        corpus = _as_corpus(texts, labels)
+        documents = (progress or Silent()).track(corpus, "calibrating")
+        plain = copy(self)
+        plain.learned_ = learned
+        raw, Y = plain._rank_known(documents, corpus.name, PLACES)
+        self.learned_ = calibrated_on(learned, raw, Y)
+        ranking = self.learned_.calibrated(raw)
+        self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
+        return self
 
     # --- scoring ------------------------------------------------------------------------------
 

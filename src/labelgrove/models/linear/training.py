@@ -421,6 +421,12 @@ class _Finished:
                 self._part += 1
             self._run.progress.say(f"resuming: {len(done):,} groups of labels are done")
             return done
+        others = [path for path in self._folder.glob("[!.]*") if path.name[:5] != "part-"]
+        if self._run.resume and others:
+            raise InputError(
+                f"{self._folder} holds a training of another kind of model ({others[0].name}): "
+                "give that again, or start anew (resume=False; --overwrite without --resume)"
+            )
         with _writing_to(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             note.unlink(missing_ok=True)  # first, since parts mean nothing without it

@@ -1,0 +1,85 @@
+"""``labelgrove combine``: two or more taggers become one, asked together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelgrove.cli import options
+
+if TYPE_CHECKING:
+    from labelgrove.tagger import Tagger
+
+PLACES = (1, 2, 3, 4, 5)
+
+
+@options.reads_documents
+def combine(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Saved taggers.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the combined tagger.")],
+    valid: Annotated[
+        Path | None,
+        typer.Option(
+            help="Documents with labels that none of them has seen, to calibrate on and to tune "
+            "the threshold; without them it is 0.5."
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Documents to show on how far the taggers agree.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
+    ] = False,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    *,
+    reading: options.Reading,
+) -> None:
+    """Combine taggers: a label is as probable as that not all of them are wrong about it.
+
+    They may be of any kind; labels are matched by id.
+    """
+    from labelgrove.core import storage
+    from labelgrove.tagger import Tagger
+
+    if len(folders) < 2:
+        raise typer.BadParameter("give two taggers or more")
+    storage.check_free(out, overwrite=overwrite)
+    taggers = [Tagger.load(folder) for folder in folders]
+    combined = Tagger.combine(taggers)
+    combined.set_threads(threads)
+    progress = options.open_progress(quiet)
+    if valid is not None:
+        combined.calibrate(reading.open(valid), progress=progress)
+    combined.save(out, overwrite=overwrite)
+    if test is not None:
+        texts = list(progress.track(reading.open(test, labelled=False).texts(), "tagging"))
+        _show_overlap([str(folder) for folder in folders], taggers, texts)
+    print(f"saved to {out}")
+
+
+def _show_overlap(names: list[str], taggers: list[Tagger], texts: list[str]) -> None:
+    """Print which share of their best labels each two taggers have in common."""
+    from itertools import combinations
+
+    import numpy as np
+
+    from labelgrove.cli.tables import print_table
+    from labelgrove.core.ranking import Ranking
+    from labelgrove.evaluation import overlap
+
+    numbers: dict[str, int] = {}
+    rankings = []
+    for tagger in taggers:
+        ranking = tagger.rank(texts, max(PLACES))
+        own = [numbers.setdefault(label, len(numbers)) for label in tagger.labels_.ids]
+        common = np.append(np.array(own, np.int32), -1)[ranking.labels]
+        rankings.append(Ranking(common, ranking.scores))
+    rows = [
+        [f"{names[i]} and {names[j]}"]
+        + [f"{100 * share:.0f}" for share in overlap(rankings[i], rankings[j], PLACES)]
+        for i, j in combinations(range(len(names)), 2)
+    ]
+    print_table("Labels that both name, %", ["", *(f"top {k}" for k in PLACES)], rows)

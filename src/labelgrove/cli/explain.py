@@ -1,0 +1,110 @@
+"""``labelgrove explain``: the words behind a label."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from labelgrove.tagger import Evidence
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>labelgrove: why</title><style>
+:root {{ color-scheme: light dark }}
+body {{ font: 1.05rem/1.7 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
+  padding: 0 1rem }}
+p {{ white-space: pre-wrap }} mark {{ border-radius: .2em; color: inherit }}
+h2 small {{ font-weight: normal; opacity: .7 }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved tagger.")],
+    text: Annotated[str, typer.Option(help="The text.")],
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="A label's id or name; the best ones by default. Repeatable."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
+    html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
+) -> None:
+    """Show which words of a text spoke for a label (green) and which against it (red)."""
+    from rich.console import Console
+
+    from labelgrove.tagger import Tagger
+
+    if html is not None and (html.is_dir() or not html.parent.is_dir()):
+        raise typer.BadParameter(f"--html needs a file in a folder that exists, got {html}")
+    tagger = Tagger.load(folder)
+    ranked = tagger.tag(text, k=max(k, 100))
+    scores = {tag.label: tag.score for tag in ranked}
+    if label:
+        numbers = [tagger.labels_.find(each) for each in label]
+    else:
+        numbers = [tagger.labels_.find(tag.label) for tag in ranked[:k]]
+    console, sections = Console(highlight=False), []
+    for number in numbers:
+        chosen, name = tagger.labels_.ids[number], tagger.labels_.names[number]
+        shares = shares_of(tagger.explain(text, chosen), len(text))
+        known = f"{scores[chosen]:.2f}" if chosen in scores else "not among the best 100"
+        console.print(f"{name}  {known}", style="bold", markup=False)
+        console.print(coloured(text, shares))
+        sections.append(f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}")
+    if html is not None:
+        html.write_text(PAGE.format(body="\n".join(sections)), "utf-8", "surrogateescape")
+
+
+def shares_of(evidence: list[Evidence], length: int) -> list[float]:
+    """Return for each character how strongly its word spoke, from -1 to 1, the heaviest being 1."""
+    shares = [0.0] * length
+    most = max((abs(each.weight) for each in evidence), default=0.0) or 1.0
+    for each in reversed(evidence):  # the heaviest last: it is on top where words overlap
+        for start, end in each.places:
+            shares[start:end] = [each.weight / most] * (end - start)
+    return shares
+
+
+def runs(text: str, shares: list[float]) -> list[tuple[str, float]]:
+    """Return the text in pieces of one share each."""
+    pieces: list[tuple[str, float]] = []
+    for character, share in zip(text, shares, strict=True):
+        if pieces and pieces[-1][1] == share:
+            pieces[-1] = (pieces[-1][0] + character, share)
+        else:
+            pieces.append((character, share))
+    return pieces
+
+
+def coloured(text: str, shares: list[float]) -> Text:
+    """Return the text for a terminal, darker where it spoke louder."""
+    from rich.style import Style
+    from rich.text import Text
+
+    found = Text()
+    for piece, share in runs(text, shares):
+        depth = round(255 - 175 * abs(share))
+        colour = f"#{depth:02x}ff{depth:02x}" if share > 0 else f"#ff{depth:02x}{depth:02x}"
+        visible = abs(share) >= 0.05
+        found.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
+    return found
+
+
+def marked(text: str, shares: list[float]) -> str:
+    """Return the text for a page, with marks on the words that spoke."""
+    found = []
+    for piece, share in runs(text, shares):
+        if abs(share) < 0.05:
+            found.append(escape(piece))
+            continue
+        colour = "34, 150, 80" if share > 0 else "210, 60, 50"
+        style = f"background: rgba({colour}, {abs(share) * 0.7:.2f})"
+        found.append(f'<mark style="{style}" title="{share:+.2f}">{escape(piece)}</mark>')
+    return f"<p>{''.join(found)}</p>"

@@ -1,0 +1,224 @@
+"""Several models asked together (equation 9 of AttentionXML).
+
+You, Dai, Zhang, Mamitsuka and Zhu, "AttentionXML: extreme multi-label text classification with
+multi-label attention based recurrent neural networks", 2018, combine AttentionXML and Parabel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features, Views
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.evaluation import Calibration
+from labelgrove.models.registry import MODELS
+
+PLACES = 100  # labels that each partner names
+
+
+class Partner(NamedTuple):
+    """One of several models.
+
+    Parameters
+    ----------
+    model
+        The fitted classifier.
+    views
+        For each of its own views the name that the view has in the consensus.
+    labels
+        The number that each of its labels has in the consensus, shape (L,), int32.
+    calibration
+        From its scores to probabilities.
+    """
+
+    model: Classifier
+    views: Mapping[str, str]
+    labels: NDArray[np.int32]
+    calibration: Calibration
+
+
+class Consensus(Classifier):
+    """A label is as probable as that not all partners are wrong about it: 1 - (1 - p)(1 - q) ...
+
+    Each partner names its best labels; one that it does not name has probability 0 there. Fitted
+    like any model it trains its partners; `of` takes fitted ones, which is what ``labelgrove
+    combine`` does.
+
+    Parameters
+    ----------
+    partners
+        Names of models.
+    places
+        Labels that each partner is asked for.
+    seed, threads
+        Of the partners.
+
+    Attributes
+    ----------
+    partners_
+        The fitted partners.
+    """
+
+    name: ClassVar[str] = "consensus"
+    uses_validation: ClassVar[bool] = True  # some partners stop early
+
+    partners_: list[Partner]
+
+    def __init__(
+        self,
+        partners: Sequence[str] = ("bonsai", "attentionxml"),
+        places: int = PLACES,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.partners = partners
+        self.places = places
+        self.seed = seed
+        self.threads = threads
+
+    @classmethod
+    def of(cls, partners: Sequence[Partner], n_labels: int, places: int = PLACES) -> Self:
+        """Return a consensus of fitted partners."""
+        found = cls([partner.model.name for partner in partners], places)
+        found.partners_, found.n_labels_ = list(partners), n_labels
+        return found
+
+    def _new(self) -> list[Classifier]:
+        if len(self.partners) < 2:
+            raise InputError(f"a consensus has at least two partners, got {list(self.partners)}")
+        return [MODELS.create(name, seed=self.seed, threads=self.threads) for name in self.partners]
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return the partners' views; those that are alike are shared."""
+        return {name: spec for own in self._named() for name, spec in own.values()}
+
+    def _named(self) -> list[dict[str, tuple[str, ViewSpec]]]:
+        """Return each partner's views with the names that they have here."""
+        known: list[ViewSpec] = []
+        found = []
+        for model in self._new():
+            own = {}
+            for view, spec in model.views().items():
+                if spec not in known:
+                    known.append(spec)
+                own[view] = (f"{spec.featurizer}-{known.index(spec) + 1}", spec)
+            found.append(own)
+        return found
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        partners = []
+        everything = np.arange(Y.shape[1], dtype=np.int32)
+        for number, (model, own) in enumerate(zip(self._new(), self._named(), strict=True)):
+            context.run.progress.say(f"partner {number + 1}: {model.name}")
+            views = {view: name for view, (name, _) in own.items()}
+            model.fit(_own(X, views), Y, context=_context(context, views, number))
+            partners.append(Partner(model, views, everything, Calibration.identity()))
+        self.partners_ = partners
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        doubts = None
+        for partner in self.partners_:
+            ranking = partner.model.rank(_own(X, partner.views), max(k, self.places))
+            ranking = ranking.with_scores(partner.calibration.apply(ranking.scores))
+            doubt = doubts_of(ranking, partner.labels, self.n_labels_)
+            doubts = doubt if doubts is None else doubts + doubt
+        assert doubts is not None
+        doubts.data = -np.expm1(doubts.data)
+        return Ranking.from_csr(doubts, k)
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Tell what the first partner says that knows the label and can explain it."""
+        for partner in self.partners_:
+            own = np.flatnonzero(partner.labels == label)
+            if len(own):
+                found = partner.model.explain(_own(X, partner.views), i, int(own[0]))
+                return replace(found, view=partner.views[found.view])
+        raise InputError(f"no partner knows label {label}")
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return settings small enough to learn in seconds."""
+        return {"partners": ["bonsai", "label-match"]}
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def write(self, folder: Path) -> None:
+        """Write every partner into a folder of its own."""
+        settings = self.get_params(deep=False)
+        about = [{"views": dict(partner.views)} for partner in self.partners_]
+        values: dict[str, Any] = {
+            "part": self.name,
+            "settings": {**settings, "partners": list(settings["partners"])},
+            "n_labels_": self.n_labels_,
+            "about": about,
+        }
+        for number, partner in enumerate(self.partners_):
+            values[f"labels{number}"] = partner.labels
+            values[f"x{number}"], values[f"y{number}"] = (
+                partner.calibration.x,
+                partner.calibration.y,
+            )
+            partner.model.write(folder / f"partner{number}")
+        storage.write_values(folder, values)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        values = storage.read_values(folder)
+        found = cls(**values["settings"])
+        found.n_labels_ = values["n_labels_"]
+        found.partners_ = [
+            Partner(
+                MODELS.read(folder / f"partner{number}"),
+                about["views"],
+                values[f"labels{number}"],
+                Calibration(values[f"x{number}"], values[f"y{number}"]),
+            )
+            for number, about in enumerate(values["about"])
+        ]
+        return found
+
+
+def doubts_of(ranking: Ranking, labels: NDArray[np.int32], n_labels: int) -> csr_array:
+    """Return log(1 - p) of every named label, shape (n, n_labels), under its new number."""
+    rows, places = np.nonzero(ranking.labels >= 0)
+    columns = labels[ranking.labels[rows, places]]
+    sure = np.minimum(ranking.scores[rows, places].astype(np.float64), 1 - 1e-12)
+    return csr_array((np.log1p(-sure), (rows, columns)), shape=(len(ranking), n_labels))
+
+
+def _own(X: Features, views: Mapping[str, str]) -> Features:
+    """Return a partner's views of the text under its own names."""
+    if not isinstance(X, Views):
+        return X
+    own = {view: X[name] for view, name in views.items()}
+    return next(iter(own.values())) if len(own) == 1 else Views(own)
+
+
+def _context(context: FitContext, views: Mapping[str, str], number: int) -> FitContext:
+    validation = context.validation
+    if validation is not None:
+        validation = (_own(validation[0], views), validation[1])
+    folder = context.run.folder and context.run.folder / f"partner{number}"
+    return replace(
+        context,
+        featurizers={
+            view: context.featurizers[name]
+            for view, name in views.items()
+            if name in context.featurizers
+        },
+        validation=validation,
+        run=replace(context.run, folder=folder),
+    )

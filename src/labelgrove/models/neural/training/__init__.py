@@ -1,0 +1,1 @@
+"""How networks learn: one explicit loop on Lightning Fabric, and what it needs."""

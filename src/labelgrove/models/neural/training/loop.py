@@ -1,0 +1,476 @@
+"""The loop in which every neural model learns."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim import Adam, AdamW, Optimizer, SparseAdam
+
+from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.progress import Lines, Silent
+from labelgrove.core.types import Run
+from labelgrove.models.neural.training import checkpoint
+from labelgrove.models.neural.training.averaging import Averaged
+from labelgrove.models.neural.training.clipping import Clipping
+from labelgrove.models.neural.training.settings import Training
+
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # else it tells of each precision
+HISTORY = "history.jsonl"
+# an evaluation costs about a third of a step per document, and may cost a tenth of the training
+PER_EVALUATION = 10 / 3
+RATES = ("learning_rate", "clip", "clip_recent")  # what may change when a training is resumed
+Event = dict[str, float | int]
+
+
+class DivergedError(LabelgroveError):
+    """The loss became infinite or not a number."""
+
+
+class Objective(ABC):
+    """What is to be learned: which documents are a batch, what their loss is, how good it is."""
+
+    @abstractmethod
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Return the documents of each batch of an epoch, always the same for the same epoch."""
+
+    @abstractmethod
+    def loss(self, network: nn.Module, rows: NDArray[np.int64]) -> Tensor:
+        """Return the mean loss of a batch."""
+
+    @abstractmethod
+    def score(self, network: nn.Module) -> float | None:
+        """Return how good the network is on held-out documents, or None without them."""
+
+    @property
+    @abstractmethod
+    def n_validation(self) -> int:
+        """Number of documents behind `score`."""
+
+
+@dataclass
+class Standing:
+    """Where a training stands; all of it is in a checkpoint."""
+
+    epoch: int = 0
+    step: int = 0  # in this epoch
+    steps: int = 0  # since the beginning
+    documents: int = 0
+    best: float = -math.inf
+    waited: int = 0  # evaluations since the best
+    seconds: float = 0.0
+    loss: float = 0.0  # sum since the last evaluation
+    losses: int = 0
+    finished: bool = False
+    history: list[Event] = field(default_factory=list)
+
+
+def train(
+    network: nn.Module,
+    objective: Objective,
+    settings: Training,
+    run: Run,
+    belongs: Mapping[str, Any],
+    title: str = "training",
+) -> list[Event]:
+    """Train a network, which has its best weights afterwards.
+
+    Parameters
+    ----------
+    network
+        What learns.
+    objective
+        From what.
+    settings
+        How.
+    run
+        Folder for checkpoints and history, resume, progress.
+    belongs
+        What a checkpoint must belong to, such as the model's settings and sizes.
+    title
+        Of the progress bar.
+
+    Returns
+    -------
+    history
+        An event for each evaluation.
+    """
+    fabric = open_fabric(settings)
+    if settings.devices == 1:
+        return _train(fabric, network, objective, settings, run, dict(belongs), title)
+    # other processes cannot share a progress bar
+    run = replace(run, progress=Silent() if isinstance(run.progress, Silent) else Lines())
+    words: dict[str, Any] = {
+        "settings": settings,
+        "run": run,
+        "belongs": dict(belongs),
+        "title": title,
+    }
+    history, weights = fabric.launch(
+        partial(_train_apart, network=network, objective=objective, **words)
+    )
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    return list(history)
+
+
+def _train_apart(fabric: Fabric, *, network: nn.Module, **words: Any) -> Any:
+    """Train as one of several processes; return the history and the weights."""
+    network = deepcopy(network)  # all processes were given the same memory
+    history = _train(fabric, network, **words)
+    # as arrays: tensors would be shared with a process that has ended
+    return history, {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+
+
+def _train(
+    fabric: Fabric,
+    network: nn.Module,
+    objective: Objective,
+    settings: Training,
+    run: Run,
+    belongs: dict[str, Any],
+    title: str,
+) -> list[Event]:
+    """Train a network here, or as one of several processes."""
+    if not fabric.is_global_zero:
+        run = replace(run, progress=Silent())
+    training = _Trainer(fabric, network, objective, settings, run, belongs)
+    if run.resume and run.folder is not None:
+        training.restore(run.folder)
+    elif run.folder is not None and fabric.is_global_zero:
+        checkpoint.clear(run.folder)
+    standing = training.standing
+    n_documents = sum(map(len, objective.batches(0))) * settings.epochs
+    task = run.progress.task(title, n_documents, done=standing.documents)
+    with task as shown, _interrupts() as interrupted:
+        while standing.epoch < settings.epochs and not standing.finished:
+            batches = objective.batches(standing.epoch)
+            due = _evaluations(batches, objective.n_validation, settings.evaluate_every)
+            while standing.step < len(batches) and not standing.finished:
+                rows = batches[standing.step]
+                loss = training.learn(rows, len(batches))
+                shown.advance(len(rows), loss=loss, **training.shown)
+                if standing.step in due:
+                    training.evaluate()
+                if interrupted():
+                    training.keep()
+                    raise KeyboardInterrupt
+            standing.epoch, standing.step = standing.epoch + 1, 0
+        training.keep()
+        if interrupted():
+            raise KeyboardInterrupt
+    training.take_best()
+    return standing.history
+
+
+class _Trainer:
+    """The network with all that changes beside it."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        network: nn.Module,
+        objective: Objective,
+        settings: Training,
+        run: Run,
+        belongs: dict[str, Any],
+    ) -> None:
+        self.standing = Standing()
+        self.shown: dict[str, float] = {}
+        self._objective, self._settings, self._run = objective, settings, run
+        self._belongs = belongs
+        self._fabric, self._bare = fabric, network
+        self._parameters = [p for p in network.parameters() if p.requires_grad]
+        optimizers = new_optimizers(network, settings)
+        self._network, *self._optimizers = self._fabric.setup(network, *optimizers)
+        self._clipping = Clipping(settings.clip, settings.clip_recent)
+        self._average = Averaged(network)
+        self._best: dict[str, Tensor] = {}
+        self._saved = self._began = time.monotonic()
+        self._kept = 0  # steps behind the last checkpoint
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def learn(self, rows: NDArray[np.int64], n_batches: int) -> float:
+        """Take one step; return its loss."""
+        standing, total = self.standing, n_batches * self._settings.epochs
+        rate = self._settings.learning_rate * rate_at(standing.steps, total, self._settings)
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+        self._network.train()
+        self._seed()
+        loss = self._objective.loss(self._network, self._share(rows))
+        value = float(loss.detach())
+        self._check_finite("loss", value, standing.steps + 1)
+        # only now is it known that the last step did no harm
+        self.keep(after_minutes=self._settings.checkpoint_minutes if standing.step else 0.0)
+        self._fabric.backward(loss)
+        self._check_finite("gradient", self._clipping(self._parameters), standing.steps + 1)
+        for optimizer in self._optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        standing.step += 1
+        standing.steps += 1
+        standing.documents += len(rows)
+        standing.loss += value
+        standing.losses += 1
+        return value
+
+    def _seed(self) -> None:
+        """Let every step have random numbers of its own: a resumed training draws the same."""
+        numbers = [self._settings.seed, self.standing.steps, self._fabric.global_rank]
+        (drawn,) = np.random.SeedSequence(numbers).generate_state(1, np.uint64)
+        torch.manual_seed(int(drawn) >> 1)
+
+    def _share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the documents of a batch that this process reads; at least one."""
+        own = rows[self._fabric.global_rank :: self._fabric.world_size]
+        return own if len(own) else rows[:1]
+
+    def _check_finite(self, what: str, value: float, step: int) -> None:
+        """Stop where there is no number to go on with."""
+        if math.isfinite(value):
+            return
+        again = "begin anew"
+        if self._kept:
+            again = f"go on from step {self._kept:,} (resume=True; --resume) or begin anew"
+        raise DivergedError(
+            f"the {what} is {value} at step {step:,} (epoch {self.standing.epoch + 1}): lower "
+            f"learning_rate (now {self._settings.learning_rate:g}) or set clip, and {again}"
+        )
+
+    def evaluate(self) -> None:
+        """Score the network, remember its weights if they are the best, or lose patience."""
+        standing, first = self.standing, self._settings.average_from
+        if first is not None and standing.epoch >= first:
+            self._average.add()
+        self._bare.eval()
+        with self._average.swapped_in(), torch.no_grad(), self._fabric.autocast():
+            score = self._objective.score(self._bare) if self._fabric.is_global_zero else None
+            score = self._fabric.broadcast(score)
+            self._check_finite("validation score", score or 0.0, standing.steps)
+            if score is None or score > standing.best:
+                self._best = {
+                    name: value.detach().clone() for name, value in self._bare.state_dict().items()
+                }
+        event: Event = {
+            "epoch": standing.epoch,
+            "step": standing.steps,
+            "seconds": round(standing.seconds + time.monotonic() - self._began, 3),
+            "loss": standing.loss / max(standing.losses, 1),
+        }
+        standing.loss, standing.losses = 0.0, 0
+        if score is not None:
+            event["score"] = score
+            self.shown = {"validation": score}
+            standing.waited = 0 if score > standing.best else standing.waited + 1
+            standing.best = max(standing.best, score)
+            standing.finished = standing.waited >= self._settings.patience
+        standing.history.append(event)
+        self._note()
+
+    def take_best(self) -> None:
+        """Give the network the best weights it had."""
+        if self._best:
+            self._bare.load_state_dict(self._best)
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def keep(self, after_minutes: float = 0.0) -> None:
+        """Write a checkpoint, if there is a folder, something new, and it is time."""
+        folder, standing, now = self._run.folder, self.standing, time.monotonic()
+        if folder is None or now - self._saved < 60 * after_minutes:
+            return
+        if standing.steps == self._kept or not self._fabric.is_global_zero:
+            return
+        standing.seconds += now - self._began
+        self._began = now
+        tensors = checkpoint.module_tensors("network", self._bare)
+        tensors |= {f"best.{name}": value.cpu() for name, value in self._best.items()}
+        tensors |= {f"mean.{name}": value.cpu() for name, value in self._average.mean.items()}
+        for number, optimizer in enumerate(self._optimizers):
+            tensors |= checkpoint.optimizer_tensors(f"optimizer{number}", _bare(optimizer))
+        facts = {
+            "belongs": self._belongs,
+            "standing": vars(standing) | {"best": _plain(standing.best)},
+            "recent": list(self._clipping.recent),
+            "averaged": self._average.count,
+            "rates": self._rates(),
+        }
+        checkpoint.save(folder, standing.steps, checkpoint.Checkpoint(tensors, facts))
+        self._saved, self._kept = time.monotonic(), standing.steps
+
+    def restore(self, folder: Path) -> None:
+        """Go on from the newest checkpoint, if there is one."""
+        found = checkpoint.load(folder, self._belongs)
+        if found is None:
+            return
+        tensors, facts = found
+        checkpoint.restore_module("network", self._bare, tensors)
+        device = self._fabric.device
+        self._best = _named("best.", tensors, device)
+        self._average.mean = _named("mean.", tensors, device)
+        self._average.count = facts["averaged"]
+        for number, optimizer in enumerate(self._optimizers):
+            checkpoint.restore_optimizer(f"optimizer{number}", _bare(optimizer), tensors)
+        self._clipping.recent.extend(facts["recent"])
+        self.standing.__dict__.update(facts["standing"])
+        if self.standing.best is None:
+            self.standing.best = -math.inf
+        self._kept = self.standing.steps
+        self._note()
+        self._run.progress.say(
+            f"resuming after {self.standing.steps:,} steps (epoch {self.standing.epoch + 1})"
+        )
+        for name, value in self._rates().items():
+            if value != facts["rates"][name]:
+                self._run.progress.say(f"{name} is {value} now and was {facts['rates'][name]}")
+
+    def _rates(self) -> dict[str, float | None]:
+        return {name: getattr(self._settings, name) for name in RATES}
+
+    def _note(self) -> None:
+        """Write the history, whole: after a resume it may be shorter than what was written."""
+        if self._run.folder is not None and self._fabric.is_global_zero:
+            self._run.folder.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps(event) + "\n" for event in self.standing.history]
+            (self._run.folder / HISTORY).write_text("".join(lines), encoding="utf-8")
+
+
+def open_fabric(settings: Training) -> Fabric:
+    """Return the device and precision that the settings ask for."""
+    kind, colon, number = settings.device.partition(":")
+    precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
+    strategy = "auto" if settings.devices == 1 else "ddp_spawn"
+    try:
+        devices: Any = [int(number)] if colon else settings.devices
+        return Fabric(
+            accelerator=kind,
+            devices=devices,
+            strategy=strategy,
+            precision=precision,  # type: ignore[arg-type]
+        )
+    except Exception as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"the device {settings.device!r} cannot be used here: {reason}; device='auto' takes "
+            "what there is"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def device_of(name: str) -> torch.device:
+    """Return the device that a setting means here; what was trained on a GPU runs without one."""
+    try:
+        device: torch.device = open_fabric(Training(device=name)).device
+    except InputError:
+        device = open_fabric(Training(device="auto")).device
+    return device
+
+
+def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
+    """Return Adam for the network, and its sparse form for what has sparse gradients."""
+    sparse = [  # in the order of the network: a checkpoint numbers them
+        module.weight
+        for module in network.modules()
+        if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
+    ]
+    apart = set(map(id, sparse))
+    dense = [p for p in network.parameters() if p.requires_grad and id(p) not in apart]
+    found: list[Optimizer] = []
+    if dense:
+        if settings.weight_decay:
+            found.append(AdamW(dense, settings.learning_rate, weight_decay=settings.weight_decay))
+        else:
+            found.append(Adam(dense, settings.learning_rate))
+    if sparse:
+        found.append(SparseAdam(sparse, settings.learning_rate))
+    return found
+
+
+def rate_at(step: int, total: int, settings: Training) -> float:
+    """Return the factor on the learning rate at a step, counted from 0.
+
+    Examples
+    --------
+    >>> [rate_at(step, 10, Training(schedule="linear", warmup=0.2)) for step in (0, 1, 2, 6)]
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    rising = round(settings.warmup * total)
+    if step < rising:
+        return (step + 1) / rising
+    left = (total - step) / max(total - rising, 1)
+    if settings.schedule == "linear":
+        return left
+    if settings.schedule == "cosine":
+        return 0.5 * (1 + math.cos(math.pi * (1 - left)))
+    return 1.0
+
+
+def _evaluations(
+    batches: list[NDArray[np.int64]], n_validation: int, every: int | None
+) -> set[int]:
+    """Return the steps of an epoch after which to evaluate; the last is always among them."""
+    n = len(batches)
+    if every is None:
+        documents = sum(map(len, batches))
+        parts = max(1, int(documents / (PER_EVALUATION * max(n_validation, 1))))
+        parts = min(parts, n, 10)
+        return {n * (part + 1) // parts for part in range(parts)}
+    return {*range(every, n + 1, every), n}
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Hold back Ctrl-C until a step is whole; a second one is not held back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    asked = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _bare(optimizer: Any) -> Optimizer:
+    """Return the optimiser that Fabric wrapped."""
+    found: Optimizer = getattr(optimizer, "optimizer", optimizer)
+    return found
+
+
+def _named(prefix: str, tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value.to(device)
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None

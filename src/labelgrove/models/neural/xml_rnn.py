@@ -1,0 +1,70 @@
+"""XML-RNN: AttentionXML with one max-pooled reading of the text for all labels.
+
+The baseline without attention of You, Dai, Zhang, Mamitsuka and Zhu, "AttentionXML: extreme
+multi-label text classification with multi-label attention based recurrent neural networks", 2018.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from labelgrove.models.neural.parts.encoders import BiLSTM
+from labelgrove.models.neural.pooled import PooledClassifier
+
+
+class XmlRnn(PooledClassifier):
+    """A recurrent network over the words, max pooling, and a linear layer to all labels.
+
+    Parameters
+    ----------
+    units
+        Of the recurrent layer, per direction.
+    bottleneck
+        Size of the layer between text and labels.
+    dropout
+        On the recurrent layer's output, and in front of the labels.
+    length
+        Words that are read of a text.
+    vectors, vector_size, train_vectors, vector_dropout
+        As of `labelgrove.models.neural.attention_xml.AttentionXml`.
+    **training
+        Fields of `labelgrove.models.neural.training.settings.Training`.
+    """
+
+    name: ClassVar[str] = "xml-rnn"
+
+    def __init__(
+        self,
+        units: int = 256,
+        bottleneck: int = 256,
+        dropout: float = 0.5,
+        length: int = 500,
+        vectors: str = "random",
+        vector_size: int = 0,
+        train_vectors: bool = True,
+        vector_dropout: float = 0.2,
+        **training: Any,
+    ) -> None:
+        super().__init__(**training)
+        self.units = units
+        self.bottleneck = bottleneck
+        self.dropout = dropout
+        self.length = length
+        self.vectors = vectors
+        self.vector_size = vector_size
+        self.train_vectors = train_vectors
+        self.vector_dropout = vector_dropout
+
+    @property
+    def _per_word(self) -> int:
+        return 26 * self.units
+
+    def _encoder(self, n_inputs: int) -> BiLSTM:
+        return BiLSTM(n_inputs, self.units, self.dropout)
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return settings small enough to learn in seconds."""
+        return {"units": 24, "bottleneck": 24, "vector_size": 24, "epochs": 12, "batch": 16,
+                "learning_rate": 0.01, "dropout": 0.1, "threads": 1}  # fmt: skip

@@ -1,0 +1,128 @@
+"""Published settings: each is a model that can be made, and one command runs it."""
+
+import json
+import shlex
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labelgrove
+from labelgrove import models
+from labelgrove.cli.app import run
+from labelgrove.models.contract import known_answer
+
+RECIPES = sorted((Path(labelgrove.__file__).parent / "recipes").glob("*/*.toml"))
+SMALL = {"units": 8, "layers": [8], "epochs": 1, "level_epochs": 1, "ensemble": 1, "batch": 16,
+         "max_leaf": 4, "parents": 2, "threads": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_recipe_is_a_model_with_its_data_and_scores(path):
+    recipe = tomllib.loads(path.read_text())
+    model = models.create(recipe["model"], **recipe["settings"])
+    assert model.name == recipe["model"] == path.stem
+    about = recipe["about"]
+    assert {"data", "from", "files", "source", "scores"} <= about.keys()
+    assert about["scores"].keys() >= {"P@1", "P@3", "P@5"}
+    assert 0 < recipe["validation"] < 0.1
+
+
+def test_every_data_set_has_a_recipe():
+    found = {path.parent.name for path in RECIPES}
+    assert found >= {"eur-lex", "wiki10-31k", "amazoncat-13k", "wikilshtc", "rcv1", "wiki-500k",
+                     "amazon-670k"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def distributed(tmp_path_factory):
+    """Files of the form that the authors of AttentionXML give: texts and labels line by line."""
+    folder = tmp_path_factory.mktemp("data")
+    texts, labels = known_answer(240)
+    for part, rows in {"train": slice(0, 180), "test": slice(180, 240)}.items():
+        own = [" ".join(label.replace(" ", "_") for label in each) for each in labels[rows]]
+        (folder / f"{part}_texts.txt").write_text("\n".join(texts[rows]) + "\n")
+        (folder / f"{part}_labels.txt").write_text("\n".join(own) + "\n")
+    write_vectors(folder / "glove.txt", texts)
+    return folder
+
+
+def write_vectors(path, texts):
+    words = sorted({word for text in texts for word in text.split()})
+    rng = np.random.default_rng(0)
+    lines = [f"{word} {' '.join(f'{x:.3f}' for x in rng.normal(size=6))}" for word in words]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("name", ["eur-lex/attentionxml", "amazon-670k/attentionxml"])
+def test_one_command(name, distributed, tmp_path, capsys):
+    small = [f"--set={key}={value}" for key, value in SMALL.items()]
+    train = ["train", str(distributed / "train_texts.txt"), "--recipe", name, "--device", "cpu"]
+    train += ["--validation", "0.1", "--out", str(tmp_path / "t"), *small]
+    assert run(train) == 2
+    assert "glove.840B.300d.txt" in capsys.readouterr().err, "the vectors are not there"
+    train.append(f"--set=vectors={distributed / 'glove.txt'}")
+    assert run(train) == 0
+    assert "attentionxml on held-out documents" in capsys.readouterr().out
+    assert run(["evaluate", str(tmp_path / "t"), str(distributed / "test_texts.txt")]) == 0
+
+
+def rcv1(folder, texts, labels):
+    """Write NIST's news items, in a folder and a .zip file, and the topics of LYRL2004."""
+    day = folder / "RCV1" / "19960820"
+    day.mkdir(parents=True)
+    numbers = [*range(2286, 2286 + 180), *range(26151, 26151 + 60)]
+    with zipfile.ZipFile(folder / "RCV1" / "19960901.zip", "w") as archive:
+        for number, text in zip(numbers, texts, strict=True):
+            item = f'<newsitem itemid="{number}"><text><p>{text}</p></text></newsitem>'
+            if number < 26151:
+                (day / f"{number}newsML.xml").write_text(item)
+            else:
+                archive.writestr(f"{number}newsML.xml", item)
+    lines = [
+        f"{label.replace(' ', '_')} {number} 1"
+        for number, own in zip(numbers, labels, strict=True)
+        for label in own
+    ]
+    (folder / "RCV1" / "rcv1-v2.topics.qrels").write_text("\n".join(lines) + "\n")
+
+
+def wikilshtc(folder, texts, labels):
+    """Write the texts of Wikipedia medium, five lines a document; the tags' names are ours."""
+    known = sorted({label for own in labels for label in own})
+    records = [
+        f"<d>\n<i>{number}</i>\n<l>{' '.join(str(9 + known.index(label)) for label in own)}</l>\n"
+        f"{text}\n</d>\n"
+        for number, (text, own) in enumerate(zip(texts, labels, strict=True), 1)
+    ]
+    name = "wikipediaMediumOriginalLSHTCv3-{}.txt"
+    (folder / name.format("train")).write_text("".join(records[:180]))
+    (folder / name.format("test")).write_text("".join(records[180:]))
+
+
+@pytest.mark.parametrize("write", [rcv1, wikilshtc])
+def test_the_commands_of_a_recipe(write, tmp_path, monkeypatch, capsys):
+    """A recipe's own commands, typed where the data are."""
+    texts, labels = known_answer(240)
+    write(tmp_path, texts, labels)
+    write_vectors(tmp_path / "glove.840B.300d.txt", texts)
+    monkeypatch.chdir(tmp_path)
+    (path,) = (path for path in RECIPES if path.parent.name == write.__name__)
+    about = tomllib.loads(path.read_text())["about"]
+    small = [f"--set={key}={value}" for key, value in SMALL.items()]
+    command, *train = shlex.split(about["train"])
+    assert command == "labelgrove"
+    assert run([*train, "--validation", "0.1", "--device", "cpu", *small]) == 0
+    assert run([*shlex.split(about["test"])[1:], "--json", "scores.json"]) == 0
+    scores = json.loads(Path("scores.json").read_text())["scores"]
+    assert scores.keys() >= about["scores"].keys()
+
+
+def test_a_recipe_that_is_not_there(distributed, tmp_path, capsys):
+    wrong = ["train", str(distributed / "train_texts.txt"), "--out", str(tmp_path / "t")]
+    assert run([*wrong, "--recipe", "eurlex"]) == 2
+    told = capsys.readouterr().err
+    assert "no recipe 'eurlex'" in told
+    assert "eur-lex/attentionxml" in told

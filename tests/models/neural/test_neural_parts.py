@@ -1,0 +1,212 @@
+"""The parts of networks against small computations in plain numpy."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelgrove.labels import LabelTree
+from labelgrove.models.neural.parts.attention_network import AttentionNetwork
+from labelgrove.models.neural.parts.candidates import Children, topped_up
+from labelgrove.models.neural.parts.embedding import WordEmbedding, mask_of
+from labelgrove.models.neural.parts.encoders import (
+    BiLSTM,
+    Convolutions,
+    largest,
+    largest_in_parts,
+    turn,
+)
+from labelgrove.models.neural.parts.label_attention import LabelAttention, SharedLayers
+
+LENGTHS = torch.tensor([5, 1, 3])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def numbers(tensor):
+    return tensor.detach().double().numpy()
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        yield
+
+
+# --- recurrent (equations 2 and 3) --------------------------------------------------------------
+
+
+def lstm(layer, x, state, cell):
+    """Equation 2, step by step; torch keeps the gates as i, f, g, o, and two biases."""
+    W, U = numbers(layer.weight_ih_l0), numbers(layer.weight_hh_l0)
+    b = numbers(layer.bias_ih_l0) + numbers(layer.bias_hh_l0)
+    found = []
+    for word in x:
+        i, f, g, o = np.split(W @ word + U @ state + b, 4)
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        state = sigmoid(o) * np.tanh(cell)
+        found.append(state)
+    return np.array(found)
+
+
+def test_bilstm_is_equations_2_and_3():
+    encoder = BiLSTM(4, 3, dropout=0.0)
+    torch.nn.init.uniform_(encoder.initial, -1, 1)
+    x = torch.randn(3, 5, 4)
+    found = numbers(encoder(x, LENGTHS))
+    initial = numbers(encoder.initial)
+    for i, n in enumerate(LENGTHS.tolist()):
+        words = numbers(x[i, :n])
+        onward = lstm(encoder.onward, words, *initial[0])
+        back = lstm(encoder.back, words[::-1], *initial[1])[::-1]
+        np.testing.assert_allclose(found[i, :n], np.hstack([onward, back]), atol=1e-6)
+        assert (found[i, n:] == 0).all()
+
+
+def test_padding_changes_nothing_for_a_text():
+    encoder = BiLSTM(4, 3).eval()
+    x = torch.randn(1, 3, 4)
+    alone = encoder(x, torch.tensor([3]))
+    wide = torch.cat([x, torch.full((1, 6, 4), 9.0)], dim=1)
+    torch.testing.assert_close(encoder(wide, torch.tensor([3]))[:, :3], alone)
+
+
+def test_turn_is_its_own_inverse():
+    x = torch.randn(3, 5, 2)
+    turned = turn(x, LENGTHS)
+    torch.testing.assert_close(turned[0], x[0].flip(0))
+    torch.testing.assert_close(turned[2], torch.cat([x[2, :3].flip(0), x[2, 3:]]))
+    torch.testing.assert_close(turn(turned, LENGTHS), x)
+
+
+# --- attention (equations 4 and 5) --------------------------------------------------------------
+
+
+def attend(H, w):
+    """Equation 4 for one text and one label."""
+    scores = np.exp(H @ w)
+    shares = scores / scores.sum()
+    return shares, shares @ H
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_attention_is_equation_4(sparse):
+    attention = LabelAttention(6, 4, sparse)
+    H = torch.randn(3, 5, 4)
+    vectors, shares = attention(H, LENGTHS), attention.shares(H, LENGTHS)
+    W = numbers(attention.labels.weight)
+    for i, n in enumerate(LENGTHS.tolist()):
+        for label in range(6):
+            wanted, vector = attend(numbers(H[i, :n]), W[label])
+            np.testing.assert_allclose(numbers(shares[i, label, :n]), wanted, atol=1e-6)
+            assert (shares[i, label, n:] == 0).all()
+            np.testing.assert_allclose(numbers(vectors[i, label]), vector, atol=1e-6)
+
+
+def test_candidates_attend_as_all_labels_do():
+    attention = LabelAttention(6, 4)
+    H = torch.randn(3, 5, 4)
+    candidates = torch.tensor([[5, 0], [1, 1], [2, 4]])
+    everything = attention(H, LENGTHS)
+    chosen = attention(H, LENGTHS, candidates)
+    for i in range(3):
+        torch.testing.assert_close(chosen[i], everything[i, candidates[i]])
+
+
+def test_shared_layers_are_equation_5():
+    layers = SharedLayers(4, [3, 2])
+    m = torch.randn(2, 5, 4)
+    x = numbers(m)
+    for layer in layers.hidden:
+        x = np.maximum(x @ numbers(layer.weight).T + numbers(layer.bias), 0)
+    wanted = x @ numbers(layers.output.weight)[0] + numbers(layers.output.bias)
+    np.testing.assert_allclose(numbers(layers(m)), wanted, atol=1e-6)
+
+
+def test_network_begins_as_the_one_above_but_for_attention():
+    vectors = torch.randn(7, 4)
+    above = AttentionNetwork(WordEmbedding(vectors), BiLSTM(4, 3), [5], 3)
+    below = AttentionNetwork(WordEmbedding(vectors * 0), BiLSTM(4, 3), [5], 8, sparse=True)
+    fresh = below.attention.labels.weight.clone()
+    below.begin_as(above)
+    for part in ("words", "encoder", "layers"):
+        own, theirs = getattr(below, part).state_dict(), getattr(above, part).state_dict()
+        assert all(torch.equal(own[name], theirs[name]) for name in theirs)
+    assert torch.equal(below.attention.labels.weight, fresh)
+
+
+# --- convolutions -------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 99))
+def test_largest_in_parts(n, parts, seed):
+    x = np.random.default_rng(seed).standard_normal((2, 12, 3))
+    found = largest_in_parts(torch.from_numpy(x), torch.tensor([n, 12]), parts).numpy()
+    for i, length in enumerate([n, 12]):
+        part = np.arange(length) * parts // length
+        for p in range(parts):
+            own = x[i, :length][part == p]
+            wanted = np.maximum(own.max(axis=0), 0) if len(own) else np.zeros(3)
+            np.testing.assert_array_equal(found[i, p], wanted)
+
+
+def test_convolutions_do_not_see_padding():
+    encoder = Convolutions(4, (2, 3), n_filters=5, n_parts=2)
+    x = torch.randn(1, 6, 4)
+    alone = encoder(x, torch.tensor([6]))
+    assert alone.shape == (1, encoder.n_outputs) == (1, 20)
+    wide = torch.cat([x, torch.randn(1, 4, 4)], dim=1)
+    torch.testing.assert_close(encoder(wide, torch.tensor([6])), alone)
+
+
+def test_largest_ignores_padding():
+    x = torch.tensor([[[-1.0], [-3.0], [7.0]]])
+    assert largest(x, torch.tensor([2])).tolist() == [[-1.0]]
+
+
+# --- candidates (Algorithm 1) -------------------------------------------------------------------
+
+
+def test_children_of_parents_in_their_order():
+    tree = LabelTree([np.array([0, 0, 0]), np.array([2, 0, 0, 1, 2, 2])])
+    found = Children(tree, 1).of(np.array([[2, 0], [1, -1]]))
+    assert found.nodes[0].tolist() == [0, 4, 5, 1, 2]
+    assert found.owners[0].tolist() == [0, 0, 0, 1, 1]
+    assert found.nodes[1, :1].tolist() == [3]
+    assert found.real.tolist() == [[True] * 5, [True, False, False, False, False]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6))
+def test_children_against_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    above = int(rng.integers(1, 6))
+    labels = np.concatenate([np.arange(above), rng.integers(0, above, int(rng.integers(0, 20)))])
+    tree = LabelTree([np.zeros(above, int), rng.permutation(labels)])
+    parents = np.array([rng.permutation(above) for _ in range(4)])
+    parents[rng.random(parents.shape) < 0.3] = -1
+    found = Children(tree, 1).of(parents)
+    for i in range(4):
+        wanted = [
+            (child, place)
+            for place, parent in enumerate(parents[i])
+            if parent >= 0
+            for child in np.flatnonzero(tree.levels[1] == parent)
+        ]
+        real = found.real[i]
+        assert list(zip(found.nodes[i][real], found.owners[i][real], strict=True)) == wanted
+
+
+def test_true_parents_come_first_and_guesses_fill_up():
+    guessed = np.array([[7, 3, 9, 1], [4, -1, -1, -1], [5, 6, 7, 8]])
+    true = [np.array([3]), np.array([4]), np.array([0, 1, 2, 3])]
+    assert topped_up(true, guessed, 3).tolist() == [[3, 7, 9, -1], [4, -1, -1, -1], [0, 1, 2, 3]]
+
+
+def test_mask():
+    assert mask_of(torch.tensor([2, 0]), 3).tolist() == [[True, True, False], [False] * 3]
