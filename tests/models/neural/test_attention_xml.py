@@ -139,24 +139,24 @@ def test_flat_where_it_is_cheaper():
     assert not models.create("attentionxml", tree="never")._wants_tree(100_000)
 
 
-@pytest.mark.parametrize("tree", ["never", "always"])
-def test_it_learns(tree):
-    X, Y = planted(800)
-    settings = {**SMALL, "epochs": 25, "learning_rate": 0.01, "tree": tree, "max_leaf": 5}
+@pytest.fixture(scope="module", params=["never", "always"])
+def learned(request):
+    settings = {**SMALL, "epochs": 10, "learning_rate": 0.03, "tree": request.param, "max_leaf": 5}
     model = models.create("attentionxml", **settings)
-    model.fit(X, Y, context=FitContext(validation=planted(100, seed=5)))
+    return model.fit(*planted(600), context=FitContext(validation=planted(100, seed=5)))
+
+
+def test_it_learns(learned):
     held, truth = planted(200, seed=9)
-    assert model.score(held, truth) > 0.8
+    assert learned.score(held, truth) > 0.8
 
 
-def test_attention_finds_the_word():
-    X, Y = planted(800)
-    model = models.create("attentionxml", **{**SMALL, "epochs": 25, "learning_rate": 0.01})
-    model.fit(X, Y)
+def test_attention_finds_the_word(learned):
+    X, Y = planted(200, seed=9)
     right = 0
     for i in range(30):
         label = int(Y[[i]].indices[0])
-        explained = model.explain(X, i, label)
+        explained = learned.explain(X, i, label)
         assert explained.weights.sum() == pytest.approx(1, abs=1e-4)
         right += X.sequence(i)[explained.ids[explained.weights.argmax()]] == label + 2
     assert right >= 20
