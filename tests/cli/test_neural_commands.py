@@ -217,7 +217,7 @@ def test_a_loss_that_is_not_a_number(left, corpus, capsys):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there(corpus, tmp_path, capsys):
     line = told(capsys, command(corpus, tmp_path / "t", "--device", "cuda"))
-    assert "the device 'cuda' cannot be used here" in line
+    assert "the device 'cuda' (devices=1) cannot be used here" in line
     assert "device='auto' takes what there is" in line
     assert not list(tmp_path.iterdir())
 

@@ -53,13 +53,23 @@ def explain(
     console, sections = Console(highlight=False), []
     for number in numbers:
         chosen, name = tagger.labels_.ids[number], tagger.labels_.names[number]
-        shares = shares_of(tagger.explain(text, chosen), len(text))
+        evidence = tagger.explain(text, chosen)
+        shares = shares_of(evidence, len(text))
         known = f"{scores[chosen]:.2f}" if chosen in scores else "not among the best 100"
         console.print(f"{name}  {known}", style="bold", markup=False)
         console.print(coloured(text, shares))
+        console.print(heaviest(evidence), markup=False)
         sections.append(f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}")
     if html is not None:
         html.write_text(PAGE.format(body="\n".join(sections)), "utf-8", "surrogateescape")
+        print(f"written to {html}")
+
+
+def heaviest(evidence: list[Evidence], most: int = 8) -> str:
+    """Return the words that spoke loudest with their weights, for where there are no colours."""
+    if not evidence:
+        return "(no known word)"
+    return "  ".join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
 
 
 def shares_of(evidence: list[Evidence], length: int) -> list[float]:

@@ -169,7 +169,10 @@ class Classifier(Part):
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Tell what in row ``i`` spoke for ``label``."""
-        raise InputError(f"{self.name} cannot explain its rankings")
+        raise InputError(
+            f"{self.name} cannot explain its rankings; combine it with a model that can, such as "
+            "bonsai, or ask that"
+        )
 
     def score(self, X: Features, Y: csr_array) -> float:
         """Return the mean nDCG@5."""

@@ -139,13 +139,22 @@ class Consensus(Classifier):
         return Ranking.from_csr(doubts, k)
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
-        """Tell what the first partner says that knows the label and can explain it."""
+        """Tell what the partner says that is surest of the label among those that can explain."""
+        found: list[tuple[float, Explanation]] = []
         for partner in self.partners_:
-            own = np.flatnonzero(partner.labels == label)
-            if len(own):
-                found = partner.model.explain(_own(X, partner.views), i, int(own[0]))
-                return replace(found, view=partner.views[found.view])
-        raise InputError(f"no partner knows label {label}")
+            for own in np.flatnonzero(partner.labels == label).tolist():
+                x = _own(X, partner.views)
+                try:
+                    told = partner.model.explain(x, i, own)
+                except InputError:  # it cannot
+                    continue
+                ranking = partner.model.rank(x[i : i + 1], self.places)
+                sure = partner.calibration.apply(ranking.scores)[ranking.labels == own]
+                told = replace(told, view=partner.views[told.view])
+                found.append((float(sure.max(initial=0.0)), told))
+        if not found:
+            raise InputError(f"no partner knows label {label} and can explain it")
+        return max(found, key=lambda each: each[0])[1]
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

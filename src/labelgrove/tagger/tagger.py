@@ -154,6 +154,9 @@ class Tagger(Configured):
         The texts are read and a few batches are learned from for that; nothing is kept. Only
         neural models can tell.
         """
+        model = self._new_model()
+        if type(model).estimate is Classifier.estimate:  # before texts are read
+            raise InputError(f"{model.name} cannot tell in advance what its training takes")
         return self._prepare(texts, labels, vocabulary, validation, run).estimate()
 
     def _prepare(

@@ -115,6 +115,10 @@ def _rows(path: Path) -> Iterator[tuple[int, str, list[bytes]]]:
         if fields == [b""]:
             continue
         n_vectors += 1
+        if n_vectors == 1 and not _is_number(fields[-1]):
+            raise InputError(
+                f"{path} is no file of word vectors: line {line} does not end in a number"
+            )
         width = width or len(fields) - 1
         surplus = len(fields) - 1 - width
         # a word with spaces has surplus fields that are not numbers

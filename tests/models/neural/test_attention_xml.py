@@ -200,15 +200,23 @@ def test_scores_of_a_text_do_not_depend_on_its_neighbours():
         np.testing.assert_allclose(alone.scores[0], together.scores[i], rtol=1e-4)
 
 
-def test_vectors_of_a_file_need_the_words():
+def test_vectors_of_a_file_need_the_words(tmp_path):
     X, Y = planted()
+    path = tmp_path / "glove.txt"
+    with pytest.raises(InputError, match="no such file; give one of GloVe or word2vec as text"):
+        models.create("attentionxml", vectors=str(path)).fit(X, Y)
+    path.write_text("wind 1 2\n")
     with pytest.raises(InputError, match="needs the words"):
-        models.create("attentionxml", vectors="glove.txt").fit(X, Y)
+        models.create("attentionxml", vectors=str(path)).fit(X, Y)
 
 
-def test_a_text_of_unknown_words_and_an_empty_one():
-    model, X, _ = fitted(tree="never")
-    odd = TokenSequences(np.array([1, 1, 1]), np.array([0, 3, 3]), X.n_terms)
+def test_a_text_without_a_known_word_gets_the_most_frequent_labels():
+    model, X, Y = fitted(tree="never")
+    odd = TokenSequences(np.array([1, 1, 1, 4]), np.array([0, 3, 3, 4]), X.n_terms)
     ranking = model.rank(odd, 3)
-    assert np.isfinite(ranking.scores).all()
-    assert (ranking.labels >= 0).all()
+    counts = Y.sum(axis=0)
+    wanted = np.argsort(-counts, kind="stable")[:3]
+    np.testing.assert_array_equal(ranking.labels[:2], [wanted, wanted])
+    np.testing.assert_allclose(ranking.scores[0], counts[wanted] / Y.shape[0])
+    assert not np.allclose(ranking.scores[2], ranking.scores[0]), "it has a known word"
+    assert len(model.explain(odd, 0, 1).ids) == 0

@@ -169,9 +169,16 @@ def test_numbers_of_numpy_are_settings_too(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("device", ["cuda", "cuda:1", "cpu:0", "cuda:", "gpu one", "", "cuda:x"])
-def test_a_device_that_is_not_there(device):
-    with pytest.raises(InputError, match=r"cannot be used here: .*; device='auto' takes") as caught:
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        *((each, "cannot be used here: .* 0 of cuda; device='auto' takes")
+          for each in ("cuda", "cuda:1", "cpu:0", "cuda:", "cuda:x")),
+        *((each, "device must be one of auto, cpu, cuda, mps") for each in ("gpu one", "", "tpu")),
+    ],
+)  # fmt: skip
+def test_a_device_that_is_not_there(device, message):
+    with pytest.raises(InputError, match=message) as caught:
         new(device=device)
     assert repr(device) in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -235,14 +235,21 @@ def test_a_new_training_removes_old_checkpoints(tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there():
-    with pytest.raises(LabelgroveError, match=r"'cuda' cannot be used here.*auto"):
+    with pytest.raises(LabelgroveError, match=r"'cuda' \(devices=1\) cannot be used here.*auto"):
         open_fabric(Training(device="cuda"))
+
+
+class Wide(nn.Linear):
+    """A line with weights that nobody uses, more than a pipe holds."""
+
+    def __init__(self):
+        super().__init__(1, 1)
+        self.register_buffer("unused", torch.zeros(1 << 18))
 
 
 def test_two_processes_share_every_batch():
     """On the CPU: the mean of the gradients of both halves is that of the whole batch."""
-    plain = nn.Linear(1, 1)
-    shared = nn.Linear(1, 1)
+    plain, shared = Wide(), Wide()
     shared.load_state_dict(plain.state_dict())
     one = Training(epochs=3, learning_rate=0.02, device="cpu", clip_recent=None)
     two = Training(**{**vars(one), "devices": 2})

@@ -40,7 +40,7 @@ from labelgrove.models.neural.parts.attention_network import AttentionNetwork
 from labelgrove.models.neural.parts.candidates import Children, topped_up
 from labelgrove.models.neural.parts.embedding import WordEmbedding
 from labelgrove.models.neural.parts.encoders import BiLSTM
-from labelgrove.models.neural.training.batches import bucketed, by_length, padded
+from labelgrove.models.neural.training.batches import bucketed, by_length, knows_words, padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import Training
@@ -303,6 +303,8 @@ class AttentionXml(NeuralClassifier):
             raise InputError(f"row {i} of X, which has {len(words):,} rows")
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
+        if not knows_words(words[i : i + 1])[0]:
+            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         tokens, lengths = padded(words, np.array([i]))
         depth = self.trees_[0].depth if self.trees_ else 1
         last = self.networks_[depth - 1 :: depth]

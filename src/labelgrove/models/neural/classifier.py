@@ -25,7 +25,13 @@ from labelgrove.core.threads import workers
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.models.neural.parts.vectors import word_vectors
 from labelgrove.models.neural.training import estimate
-from labelgrove.models.neural.training.batches import bucketed, by_length, first_words, padded
+from labelgrove.models.neural.training.batches import (
+    bucketed,
+    by_length,
+    first_words,
+    knows_words,
+    padded,
+)
 from labelgrove.models.neural.training.checkpoint import check_all
 from labelgrove.models.neural.training.loop import (
     RATES,
@@ -52,6 +58,9 @@ class NeuralClassifier(Classifier):
     ----------
     networks_
         The trained networks.
+    shares_
+        Share of the training documents that have each label, shape (L,): how labels of a text
+        without a known word are ranked.
     history_
         An event for each evaluation while they were trained.
     """
@@ -67,6 +76,7 @@ class NeuralClassifier(Classifier):
     train_vectors: bool
     networks_: list[nn.Module]
     n_words_: int
+    shares_: NDArray[np.float32]
     history_: list[Event]
     _data: dict[str, Any]
 
@@ -111,6 +121,7 @@ class NeuralClassifier(Classifier):
         with _threads(self.threads), torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.n_words_ = words.n_terms
+            self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
             self._learn(words, Y, validation, context)
 
     @abstractmethod
@@ -182,6 +193,7 @@ class NeuralClassifier(Classifier):
     ) -> tuple[TokenSequences, csr_array] | None:
         """Return held-out documents that have a label, some of them if they are many."""
         if context.validation is None:
+            context.run.progress.say("nothing is held out: training is not stopped early")
             return None
         X, Y = context.validation
         labelled = np.flatnonzero(np.diff(Y[:, : train.shape[1]].tocsr().indptr))
@@ -223,6 +235,11 @@ class NeuralClassifier(Classifier):
                 tokens, lengths = padded(words, rows)
                 ranking = self._rank_batch(tokens.to(device), lengths.to(device), k).pad(k)
                 labels[rows], scores[rows] = ranking.labels, ranking.scores
+        # a network has nothing to say of words it does not know
+        unread = ~knows_words(words)
+        if unread.any():
+            best = np.argsort(-self.shares_, kind="stable")[:k].astype(np.int32)
+            labels[unread], scores[unread] = best, self.shares_[best]
         return Ranking(labels, scores)
 
     @abstractmethod

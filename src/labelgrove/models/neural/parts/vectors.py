@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,11 @@ def word_vectors(
         return _random(X.n_terms, size or 300, seed)
     if source == "corpus":
         return _from_corpus(X, size or 300, seed, workers(threads))
+    if not Path(source).is_file():
+        raise InputError(
+            f"vectors={source!r}: there is no such file; give one of GloVe or word2vec as text "
+            "(such as those of https://nlp.stanford.edu/projects/glove), 'corpus' or 'random'"
+        )
     words = context.featurizers.get("text")
     if not isinstance(words, Words):
         raise InputError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from labelgrove.core.features import TokenSequences
-from labelgrove.text import PAD
+from labelgrove.text import PAD, UNK
 
 POOL = 50  # batches whose documents are sorted by length together, or more
 PADDING = 0.1  # share of the tokens that may be padding
@@ -57,6 +57,12 @@ def by_length(lengths: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
     """Return batches of documents of like length, the shortest first: for prediction."""
     order = np.argsort(lengths, kind="stable")
     return [order[first : first + size] for first in range(0, len(order), size)]
+
+
+def knows_words(X: TokenSequences) -> NDArray[np.bool_]:
+    """Tell which texts have a word of the vocabulary, shape (n,)."""
+    rows = np.repeat(np.arange(len(X)), X.lengths)[X.tokens > UNK]
+    return np.bincount(rows, minlength=len(X)) > 0
 
 
 def padding_share(lengths: NDArray[np.int64], batches: Sequence[NDArray[np.int64]]) -> float:

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import signal
+import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -34,6 +35,7 @@ from labelgrove.models.neural.training.settings import Training
 
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # else it tells of each precision
 HISTORY = "history.jsonl"
+DEVICES = ("auto", "cpu", "cuda", "mps")
 # an evaluation costs about a third of a step per document, and may cost a tenth of the training
 PER_EVALUATION = 10 / 3
 RATES = ("learning_rate", "clip", "clip_recent")  # what may change when a training is resumed
@@ -123,19 +125,25 @@ def train(
         "belongs": dict(belongs),
         "title": title,
     }
-    history, weights = fabric.launch(
-        partial(_train_apart, network=network, objective=objective, **words)
-    )
-    network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    return list(history)
+    # weights come back in a file: a pipe would block when they do not fit in it
+    with tempfile.TemporaryDirectory(prefix="labelgrove-") as folder:
+        result = Path(folder)
+        fabric.launch(
+            partial(_train_apart, network=network, objective=objective, result=result, **words)
+        )
+        found = checkpoint.load(result, {})
+    assert found is not None
+    checkpoint.restore_module("network", network, found.tensors)
+    return list(found.facts["history"])
 
 
-def _train_apart(fabric: Fabric, *, network: nn.Module, **words: Any) -> Any:
-    """Train as one of several processes; return the history and the weights."""
+def _train_apart(fabric: Fabric, *, network: nn.Module, result: Path, **words: Any) -> None:
+    """Train as one of several processes; the first leaves history and weights in a folder."""
     network = deepcopy(network)  # all processes were given the same memory
     history = _train(fabric, network, **words)
-    # as arrays: tensors would be shared with a process that has ended
-    return history, {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    if fabric.is_global_zero:
+        tensors = checkpoint.module_tensors("network", network)
+        checkpoint.save(result, 0, checkpoint.Checkpoint(tensors, {"history": history}))
 
 
 def _train(
@@ -357,6 +365,11 @@ class _Trainer:
 def open_fabric(settings: Training) -> Fabric:
     """Return the device and precision that the settings ask for."""
     kind, colon, number = settings.device.partition(":")
+    if kind not in DEVICES:
+        raise InputError(
+            f"device must be one of {', '.join(DEVICES)}, or one of several such as cuda:1, got "
+            f"{settings.device!r}"
+        )
     precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
     strategy = "auto" if settings.devices == 1 else "ddp_spawn"
     try:
@@ -368,10 +381,11 @@ def open_fabric(settings: Training) -> Fabric:
             precision=precision,  # type: ignore[arg-type]
         )
     except Exception as error:
-        reason = " ".join(str(error).split()).rstrip(".")
+        mps = ", mps" if torch.backends.mps.is_available() else ""
         raise InputError(
-            f"the device {settings.device!r} cannot be used here: {reason}; device='auto' takes "
-            "what there is"
+            f"the device {settings.device!r} (devices={settings.devices}) cannot be used here: "
+            f"there are cpu{mps} and {torch.cuda.device_count()} of cuda; device='auto' takes what "
+            "there is"
         ) from error
 
 
