@@ -31,6 +31,12 @@ MODELS: Registry[Classifier] = Registry(
             "You et al. 2019",
             "neural",
         ),
+        "lightattention": Entry(
+            "labelgrove.models.neural.light_attention:LightAttention",
+            "AttentionXML's reading for labels that a generator picks, anew at every step",
+            "Zhu, Teng and Huang",
+            "neural",
+        ),
         "xml-rnn": Entry(
             "labelgrove.models.neural.xml_rnn:XmlRnn",
             "one recurrent reading of the text for all labels: AttentionXML's baseline",

@@ -10,10 +10,9 @@ from scipy.sparse import csr_array
 from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
-from labelgrove.core.progress import Silent
 from labelgrove.core.types import FitContext
-from labelgrove.models.neural.attention_xml import Descent, OneLevel
 from labelgrove.models.neural.classifier import AllLabels
+from labelgrove.models.neural.parts.descent import Descent, judges_of
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.settings import Training
 
@@ -105,16 +104,16 @@ def test_prediction_is_the_product_down_the_tree(levels):
 def test_levels_learn_from_children_of_true_and_guessed_parents():
     model, X, Y = fitted(tree="always", max_leaf=4, branching=2, levels=1, parents=3)
     tree, (first, second) = tree_of(model), model.networks_
-    above = Descent(tree, [first.eval()], 3)
+    above = Descent(tree, [3])
     rows = np.arange(6)
-    level = OneLevel(above, 1, (X, Y), None, Training(), Silent())
+    level = model._objective(above, [first], (X, Y), None, Training(), FitContext())
     total, count = 0.0, 0
     for p in second.parameters():
         p.requires_grad_(False)
     for i in rows:
         own = set(Y[[i]].indices.tolist())
         true = sorted({int(tree.levels[1][label]) for label in own})
-        guessed = above.reach(*padded(X, np.array([i]))).nodes[0].tolist()
+        guessed = above.go(judges_of([first]), *padded(X, np.array([i]))).nodes[0].tolist()
         parents = true + [node for node in guessed if node not in true][: max(3 - len(true), 0)]
         for child in [c for c in range(tree.n_labels) if tree.levels[1][c] in parents]:
             logit = float(second(*padded(X, np.array([i])), torch.tensor([[child]]))[0, 0])

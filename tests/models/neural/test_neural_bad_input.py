@@ -25,6 +25,7 @@ SMALL = {"vector_size": 4, "batch": 8, "epochs": 2, "device": "cpu", "threads": 
          "learning_rate": 0.001}  # fmt: skip
 OWN = {
     "attentionxml": {"units": 4, "layers": [4]},
+    "lightattention": {"units": 4, "layers": [4, 4, 4], "max_leaf": 3, "candidates": 6},
     "xml-rnn": {"units": 4, "bottleneck": 4},
     "xml-cnn": {"filters": 4, "bottleneck": 4, "parts": 2},
 }

@@ -20,6 +20,8 @@ SMALL = {"epochs": 1, "threads": 1, "device": "cpu", "seed": 0}
 CASES = {
     "flat": ("attentionxml", 1500, 100, {"units": 64, "layers": [64], "tree": "never"}),
     "tree": ("attentionxml", 60_000, 30, {"units": 128, "layers": [64], "tree": "always"}),
+    "light": ("lightattention", 60_000, 30, {"units": 128}),
+    "uniform": ("lightattention", 20_000, 30, {"units": 128, "sampler": "uniform"}),
     "cnn": ("xml-cnn", 20_000, 200, {"filters": 64}),
     "rnn": ("xml-rnn", 20_000, 200, {"units": 128}),
 }
@@ -65,7 +67,9 @@ def test_memory_counts_networks_once_and_the_largest_with_all_its_copies():
 def test_too_much_is_refused_before_it_begins():
     X, Y = planted(50, 20)
     model = models.create("attentionxml", batch=10**9, **SMALL)
-    with pytest.raises(InputError, match=r"about [\d.]+ GB of memory, and [\d.]+ GB are free"):
+    with pytest.raises(
+        InputError, match=r"needs about [\d.]+ GB of memory, and [\d.]+ GB are free"
+    ):
         model.fit(X, Y)
     with pytest.raises(InputError, match="lower batch, length, units"):
         model.estimate(X, Y, FitContext())

@@ -5,10 +5,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.parts.attention_network import AttentionNetwork
-from labelgrove.models.neural.parts.candidates import Children, topped_up
+from labelgrove.models.neural.parts.candidates import Children, Truth, topped_up
 from labelgrove.models.neural.parts.embedding import WordEmbedding, mask_of
 from labelgrove.models.neural.parts.encoders import (
     BiLSTM,
@@ -204,8 +205,15 @@ def test_children_against_a_loop(seed):
 
 def test_true_parents_come_first_and_guesses_fill_up():
     guessed = np.array([[7, 3, 9, 1], [4, -1, -1, -1], [5, 6, 7, 8]])
-    true = [np.array([3]), np.array([4]), np.array([0, 1, 2, 3])]
-    assert topped_up(true, guessed, 3).tolist() == [[3, 7, 9, -1], [4, -1, -1, -1], [0, 1, 2, 3]]
+    true = np.zeros((3, 10), np.float32)
+    true[0, 3] = true[1, 4] = 1
+    true[2, [0, 1, 2, 6]] = 1
+    rows = np.arange(3)
+    assert topped_up(Truth(csr_array(true)), rows, guessed, 3).tolist() == [
+        [3, 7, 9, -1],
+        [4, -1, -1, -1],
+        [6, 0, 1, 2],
+    ]
 
 
 def test_mask():

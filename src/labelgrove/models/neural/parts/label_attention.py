@@ -38,7 +38,7 @@ class LabelAttention(nn.Module):
         lengths
             Words of each text, shape (b,).
         candidates
-            Labels of each text, shape (b, C); None for all.
+            Labels of each text, shape (b, C), or the same of all texts, shape (C,); None for all.
 
         Returns
         -------
@@ -49,8 +49,9 @@ class LabelAttention(nn.Module):
 
     def shares(self, words: Tensor, lengths: Tensor, candidates: Tensor | None = None) -> Tensor:
         """Return how much each label attends to each word, (b, L or C, T); they sum to 1."""
-        if candidates is None:
-            scores = torch.einsum("btd,ld->blt", words, self.labels.weight)
+        if candidates is None or candidates.ndim == 1:
+            labels = self.labels.weight if candidates is None else self.labels(candidates)
+            scores = torch.einsum("btd,ld->blt", words, labels)
         else:
             scores = self.labels(candidates) @ words.transpose(1, 2)
         hidden = ~mask_of(lengths, words.shape[1])[:, None, :]

@@ -108,7 +108,7 @@ POWER_OF_TWO = Range(
 RANGES = {
     **dict.fromkeys(("batch", "epochs", "patience", "evaluate_every", "devices"), COUNT),
     **dict.fromkeys(("units", "filters", "parts", "bottleneck", "length"), COUNT),
-    **dict.fromkeys(("max_leaf", "levels", "parents", "ensemble"), COUNT),
+    **dict.fromkeys(("max_leaf", "levels", "parents", "ensemble", "candidates"), COUNT),
     **dict.fromkeys(("average_from", "level_epochs", "vector_size"), FROM_ZERO),
     **dict.fromkeys(("learning_rate", "clip", "clip_recent"), POSITIVE),
     **dict.fromkeys(("weight_decay", "checkpoint_minutes"), NOT_NEGATIVE),
