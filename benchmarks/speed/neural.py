@@ -239,8 +239,8 @@ def main() -> None:
         "",
         f"## Training against a plain loop\n\nThe flat network of AttentionXML, {UNITS} units per "
         f"direction, {DOCUMENTS:,} documents, {asked.epochs} epochs, batches of {BATCH}. Ours: "
-        "batches of like length, sparse gradients of the words' vectors. Plain: batches at random, padded "
-        f"to the most words, dense Adam. nDCG@5 on {HELD:,} other documents.",
+        "batches of like length, sparse gradients of the words' vectors. Plain: batches at random, "
+        f"padded to the most words, dense Adam. nDCG@5 on {HELD:,} other documents.",
         "",
         *training_table(asked.data, asked.sets.split(","), asked.lengths.split(","), asked.epochs),
         "",
