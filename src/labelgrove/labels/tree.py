@@ -50,6 +50,7 @@ class LabelTree:
 
     def __init__(self, levels: Sequence[NDArray[np.integer[Any]]]) -> None:
         self.levels: list[NDArray[np.int32]] = [np.asarray(level, np.int32) for level in levels]
+        self._children: dict[int, tuple[NDArray[np.int64], NDArray[np.int32]]] = {}
         if not self.levels:
             raise InputError("a tree has at least one level, the labels")
         for level, parents in enumerate(self.levels, 1):
@@ -235,7 +236,9 @@ class LabelTree:
         """
         if not 0 <= level < self.depth:
             raise InputError(f"level {level} has no children in a tree of depth {self.depth}")
-        return _grouped(self.levels[level], self.n_nodes(level))
+        if level not in self._children:  # asked for again by every ranking
+            self._children[level] = _grouped(self.levels[level], self.n_nodes(level))
+        return self._children[level]
 
     def labels_of(self, level: int, node: int) -> NDArray[np.int32]:
         """Return the labels under a node, ascending."""

@@ -56,12 +56,9 @@ class AttentionClassifier(NeuralClassifier):
     branching: int
     ensemble: int
     level_epochs: int | None
-    vector_dropout: float
 
     trees_: list[LabelTree]
-    _descents: list[Descent]
     vector_size_: int
-    width_: int
 
     # --- what a model decides -----------------------------------------------------------------
 
@@ -116,9 +113,9 @@ class AttentionClassifier(NeuralClassifier):
         self, X: TokenSequences, Y: csr_array, validation: Data | None, context: FitContext
     ) -> None:
         vectors = self._vectors(X, context)
-        self.vector_size_, self.width_ = int(vectors.shape[1]), int(Y.shape[1])
+        self.vector_size_ = int(vectors.shape[1])
         self.networks_, self.trees_, self.history_ = [], [], []
-        if not self._grows(self.width_):
+        if not self._grows(self.n_labels_):
             for number in range(self.ensemble):
                 step = f"network {number + 1}"
                 self._begin(step)
@@ -256,16 +253,13 @@ class AttentionClassifier(NeuralClassifier):
 
     # --- ranking ------------------------------------------------------------------------------
 
-    def _rank(self, X: Features, k: int) -> Ranking:
-        self._descents = [Descent(tree, self._kept(tree)) for tree in self.trees_]
-        return super()._rank(X, k)
-
     def _rank_batch(self, tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
         if not self.trees_:
             each = [network(tokens, lengths).sigmoid() for network in self.networks_]
             return top(torch.stack(each).mean(0), k)
         rankings = []
-        for number, descent in enumerate(self._descents):
+        for number, tree in enumerate(self.trees_):
+            descent = Descent(tree, self._kept(tree))
             found = descent.go(judges_of(self._networks_of(number)), tokens, lengths, k)
             rankings.append(Ranking(found.nodes.astype(np.int32), found.scores.numpy()))
         return mean(rankings, k)

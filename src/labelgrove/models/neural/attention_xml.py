@@ -62,19 +62,8 @@ class AttentionXml(AttentionClassifier):
         Labels that are then judged for a text, its own and those drawn.
     level_epochs
         Epochs of the levels below the first; None for as many as of the first.
-    length
-        Words that are read of a text.
-    vectors
-        Where words begin: ``"random"``, ``"corpus"`` (trained on the texts), or a file of GloVe
-        or word2vec.
-    vector_size
-        Numbers of a word's vector; 0 for those of the file, or 300.
-    train_vectors
-        Learn the words' vectors too.
-    vector_dropout
-        On the words' vectors.
     **training
-        Fields of `labelgrove.models.neural.training.settings.Training`.
+        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
     """
 
     name: ClassVar[str] = "attentionxml"
@@ -93,11 +82,6 @@ class AttentionXml(AttentionClassifier):
         sampler: Literal["auto", "uniform"] = "auto",
         candidates: int = 500,
         level_epochs: int | None = None,
-        length: int = 500,
-        vectors: str = "random",
-        vector_size: int = 0,
-        train_vectors: bool = True,
-        vector_dropout: float = 0.2,
         **training: Any,
     ) -> None:
         super().__init__(**training)
@@ -113,11 +97,6 @@ class AttentionXml(AttentionClassifier):
         self.sampler = sampler
         self.candidates = candidates
         self.level_epochs = level_epochs
-        self.length = length
-        self.vectors = vectors
-        self.vector_size = vector_size
-        self.train_vectors = train_vectors
-        self.vector_dropout = vector_dropout
 
     def check_settings(self) -> None:
         """Refuse a tree where labels are drawn at random as well."""
@@ -152,7 +131,7 @@ class AttentionXml(AttentionClassifier):
 
     def _built(self, vectors: Tensor, tree: LabelTree | None, number: int) -> AttentionNetwork:
         if tree is None:
-            n_labels, sparse = self.width_, self.sampler == "uniform"
+            n_labels, sparse = self.n_labels_, self.sampler == "uniform"
         else:
             n_labels, sparse = tree.n_nodes(number + 1), number > 0
         return AttentionNetwork(*self._readers(vectors), self.layers, n_labels, sparse)

@@ -41,7 +41,7 @@ from labelgrove.models.neural.training.loop import (
     open_fabric,
     train,
 )
-from labelgrove.models.neural.training.settings import Training, check_ranges
+from labelgrove.models.neural.training.settings import Training, WordTraining, check_ranges
 
 MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
 FEW_VALIDATION = 100  # of which all are read
@@ -52,7 +52,7 @@ class NeuralClassifier(Classifier):
     """A classifier whose networks read words in their order.
 
     Subclasses take settings of their own, and pass the others on to this class, which knows the
-    fields of `Training`.
+    fields of `WordTraining`.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class NeuralClassifier(Classifier):
         An event for each evaluation while they were trained.
     """
 
-    shared: ClassVar[type] = Training
+    shared: ClassVar[type] = WordTraining
     uses_validation: ClassVar[bool] = True
 
     length: int
@@ -74,6 +74,7 @@ class NeuralClassifier(Classifier):
     vectors: str
     vector_size: int
     train_vectors: bool
+    vector_dropout: float
     networks_: list[nn.Module]
     n_words_: int
     shares_: NDArray[np.float32]
@@ -81,7 +82,7 @@ class NeuralClassifier(Classifier):
     _data: dict[str, Any]
 
     def __init__(self, **training: Any) -> None:
-        for each in fields(Training):
+        for each in fields(WordTraining):
             setattr(self, each.name, training.pop(each.name, each.default))
         if training:
             name = next(iter(training))
@@ -120,7 +121,7 @@ class NeuralClassifier(Classifier):
             check_all(context.run.folder, self._belongs())
         with _threads(self.threads), torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            self.n_words_ = words.n_terms
+            self.n_words_, self.n_labels_ = words.n_terms, int(Y.shape[1])
             self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
             self._learn(words, Y, validation, context)
 
@@ -328,11 +329,10 @@ class AllLabels(Objective):
         return total / len(X)
 
 
-def top(probabilities: Tensor, k: int, labels: Tensor | None = None) -> Ranking:
-    """Rank a batch's probabilities (b, C); ``labels`` (b, C) are theirs, None for all in order."""
-    best, places = probabilities.float().topk(min(k, probabilities.shape[1]), dim=1)
-    chosen = places if labels is None else labels.gather(1, places)
-    chosen = chosen.masked_fill(best <= 0, -1)
+def top(probabilities: Tensor, k: int) -> Ranking:
+    """Rank the labels of a batch by their probabilities (b, L)."""
+    best, labels = probabilities.float().topk(min(k, probabilities.shape[1]), dim=1)
+    chosen = labels.masked_fill(best <= 0, -1)
     return Ranking(chosen.cpu().numpy().astype(np.int32), best.cpu().numpy())
 
 

@@ -83,12 +83,8 @@ class LightAttention(AttentionClassifier):
         clusters.
     level_epochs
         Epochs of the networks below the first; None for as many as of the first.
-    length
-        Words that are read of a text.
-    vectors, vector_size, train_vectors, vector_dropout
-        As of `labelgrove.models.neural.attention_xml.AttentionXml`.
     **training
-        Fields of `labelgrove.models.neural.training.settings.Training`.
+        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
     """
 
     name: ClassVar[str] = "lightattention"
@@ -105,11 +101,6 @@ class LightAttention(AttentionClassifier):
         branching: int = 8,
         ensemble: int = 1,
         level_epochs: int | None = None,
-        length: int = 500,
-        vectors: str = "random",
-        vector_size: int = 0,
-        train_vectors: bool = True,
-        vector_dropout: float = 0.2,
         **training: Any,
     ) -> None:
         super().__init__(**training)
@@ -123,11 +114,6 @@ class LightAttention(AttentionClassifier):
         self.branching = branching
         self.ensemble = ensemble
         self.level_epochs = level_epochs
-        self.length = length
-        self.vectors = vectors
-        self.vector_size = vector_size
-        self.train_vectors = train_vectors
-        self.vector_dropout = vector_dropout
 
     # --- what is particular to it -------------------------------------------------------------
 
@@ -152,7 +138,7 @@ class LightAttention(AttentionClassifier):
         words, encoder = self._readers(vectors)
         if tree is None:
             sparse = self.sampler == "uniform"
-            return AttentionNetwork(words, encoder, self.layers, self.width_, sparse)
+            return AttentionNetwork(words, encoder, self.layers, self.n_labels_, sparse)
         if self.sampler == "generated":
             below, clusters = tree.n_nodes(number + 2), tree.n_nodes(number + 1)
             return CooperativeNetwork(words, encoder, self.layers, below, clusters)

@@ -23,9 +23,7 @@ class PooledClassifier(NeuralClassifier):
 
     bottleneck: int
     dropout: float
-    vector_dropout: float
     vector_size_: int
-    width_: int
 
     @abstractmethod
     def _encoder(self, n_inputs: int) -> BiLSTM | Convolutions:
@@ -44,7 +42,7 @@ class PooledClassifier(NeuralClassifier):
         context: FitContext,
     ) -> None:
         vectors = self._vectors(X, context)
-        self.vector_size_, self.width_ = int(vectors.shape[1]), int(Y.shape[1])
+        self.vector_size_ = int(vectors.shape[1])
         network = self._built(vectors)
         objective = AllLabels(X, Y, validation, self.training)
         self.history_ = fit_network(network, objective, self, context)
@@ -53,7 +51,7 @@ class PooledClassifier(NeuralClassifier):
     def _built(self, vectors: Tensor) -> PooledNetwork:
         words = WordEmbedding(vectors, self.train_vectors, self.vector_dropout)
         return PooledNetwork(
-            words, self._encoder(self.vector_size_), self.bottleneck, self.width_, self.dropout
+            words, self._encoder(self.vector_size_), self.bottleneck, self.n_labels_, self.dropout
         )
 
     def _sizes(self, n_words: int, n_labels: int, longest: int) -> list[Size]:

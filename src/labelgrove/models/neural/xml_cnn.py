@@ -28,12 +28,8 @@ class XmlCnn(PooledClassifier):
         Size of the layer between text and labels.
     dropout
         In front of the labels.
-    length
-        Words that are read of a text.
-    vectors, vector_size, train_vectors, vector_dropout
-        As of `labelgrove.models.neural.attention_xml.AttentionXml`.
     **training
-        Fields of `labelgrove.models.neural.training.settings.Training`.
+        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
     """
 
     name: ClassVar[str] = "xml-cnn"
@@ -45,11 +41,6 @@ class XmlCnn(PooledClassifier):
         parts: int = 8,
         bottleneck: int = 512,
         dropout: float = 0.5,
-        length: int = 500,
-        vectors: str = "random",
-        vector_size: int = 0,
-        train_vectors: bool = True,
-        vector_dropout: float = 0.2,
         **training: Any,
     ) -> None:
         super().__init__(**training)
@@ -58,11 +49,6 @@ class XmlCnn(PooledClassifier):
         self.parts = parts
         self.bottleneck = bottleneck
         self.dropout = dropout
-        self.length = length
-        self.vectors = vectors
-        self.vector_size = vector_size
-        self.train_vectors = train_vectors
-        self.vector_dropout = vector_dropout
 
     @property
     def _per_word(self) -> int:

@@ -24,12 +24,8 @@ class XmlRnn(PooledClassifier):
         Size of the layer between text and labels.
     dropout
         On the recurrent layer's output, and in front of the labels.
-    length
-        Words that are read of a text.
-    vectors, vector_size, train_vectors, vector_dropout
-        As of `labelgrove.models.neural.attention_xml.AttentionXml`.
     **training
-        Fields of `labelgrove.models.neural.training.settings.Training`.
+        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
     """
 
     name: ClassVar[str] = "xml-rnn"
@@ -39,22 +35,12 @@ class XmlRnn(PooledClassifier):
         units: int = 256,
         bottleneck: int = 256,
         dropout: float = 0.5,
-        length: int = 500,
-        vectors: str = "random",
-        vector_size: int = 0,
-        train_vectors: bool = True,
-        vector_dropout: float = 0.2,
         **training: Any,
     ) -> None:
         super().__init__(**training)
         self.units = units
         self.bottleneck = bottleneck
         self.dropout = dropout
-        self.length = length
-        self.vectors = vectors
-        self.vector_size = vector_size
-        self.train_vectors = train_vectors
-        self.vector_dropout = vector_dropout
 
     @property
     def _per_word(self) -> int:

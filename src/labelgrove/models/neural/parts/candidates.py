@@ -59,7 +59,7 @@ class Children:
     def of(self, parents: NDArray[np.integer[Any]]) -> Candidates:
         """Return the children of parents (b, p), in their order; -1 is no parent."""
         known = parents >= 0
-        sizes = np.where(known, np.diff(self.offsets)[parents], 0)
+        sizes = np.where(known, self.offsets[parents + 1] - self.offsets[parents], 0)
         ends = np.cumsum(sizes, axis=1)
         width = max(int(ends[:, -1].max(initial=0)), 1) if parents.size else 1
         nodes = np.zeros((len(parents), width), np.int64)

@@ -78,6 +78,32 @@ class Training:
     threads: int | None = None
 
 
+@dataclass(frozen=True)
+class WordTraining(Training):
+    """The same for networks that begin with vectors of words.
+
+    Parameters
+    ----------
+    length
+        Words that are read of a text.
+    vectors
+        Where words begin: ``"random"``, ``"corpus"`` (trained on the texts), or a file of GloVe
+        or word2vec.
+    vector_size
+        Numbers of a word's vector; 0 for those of the file, or 300.
+    train_vectors
+        Learn the words' vectors too.
+    vector_dropout
+        On the words' vectors.
+    """
+
+    length: int = 500
+    vectors: str = "random"
+    vector_size: int = 0
+    train_vectors: bool = True
+    vector_dropout: float = 0.2
+
+
 # --- ranges -----------------------------------------------------------------------------------
 
 
