@@ -10,6 +10,8 @@ import typer
 from labelgrove.cli import options
 
 if TYPE_CHECKING:
+    from labelgrove.core.progress import Progress
+    from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
 
 PLACES = (1, 2, 3, 4, 5)
@@ -55,16 +57,16 @@ def combine(
         combined.calibrate(reading.open(valid), progress=progress)
     combined.save(out, overwrite=overwrite)
     if test is not None:
-        texts = list(progress.track(reading.open(test, labelled=False).texts(), "tagging"))
-        _show_overlap([str(folder) for folder in folders], taggers, texts)
+        documents = reading.open(test, labelled=False)
+        _show_overlap([str(folder) for folder in folders], taggers, documents, progress)
     print(f"saved to {out}")
 
 
-def _show_overlap(names: list[str], taggers: list[Tagger], texts: list[str]) -> None:
+def _show_overlap(
+    names: list[str], taggers: list[Tagger], documents: Corpus, progress: Progress
+) -> None:
     """Print which share of their best labels each two taggers have in common."""
     from itertools import combinations
-
-    import numpy as np
 
     from labelgrove.cli.tables import print_table
     from labelgrove.core.ranking import Ranking
@@ -72,11 +74,16 @@ def _show_overlap(names: list[str], taggers: list[Tagger], texts: list[str]) -> 
 
     numbers: dict[str, int] = {}
     rankings = []
-    for tagger in taggers:
-        ranking = tagger.rank(texts, max(PLACES))
-        own = [numbers.setdefault(label, len(numbers)) for label in tagger.labels_.ids]
-        common = np.append(np.array(own, np.int32), -1)[ranking.labels]
-        rankings.append(Ranking(common, ranking.scores))
+    for name, tagger in zip(names, taggers, strict=True):
+        shown = progress.track(documents, f"tagging with {name}")
+        best = [
+            [numbers.setdefault(tag.label, len(numbers)) for tag in tags]
+            for _, tags in tagger.stream(shown, max(PLACES))
+        ]
+        found = Ranking.empty(len(best), max(PLACES))
+        for i, row in enumerate(best):
+            found.labels[i, : len(row)] = row
+        rankings.append(found)
     rows = [
         [f"{names[i]} and {names[j]}"]
         + [f"{100 * share:.0f}" for share in overlap(rankings[i], rankings[j], PLACES)]

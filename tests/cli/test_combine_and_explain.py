@@ -1,0 +1,51 @@
+"""Several taggers asked together, and the words behind a label, from the command line."""
+
+import json
+import re
+
+import pytest
+
+from command_line import fails, labelgrove
+
+
+@pytest.fixture(scope="module")
+def linear(data):
+    for model in ("bonsai", "one-vs-rest"):
+        labelgrove("train", data / "train.jsonl", "--model", model, "--out", data / model, "-q")
+    return data / "bonsai", data / "one-vs-rest"
+
+
+def test_combine_calibrates_and_shows_how_far_taggers_agree(linear, data, tmp_path):
+    done = labelgrove(
+        *("combine", *linear, "--out", tmp_path / "both"),
+        *("--valid", data / "test.jsonl", "--test", data / "test.jsonl"),
+    )
+    assert "top 5" in done.stdout
+    assert f"saved to {tmp_path / 'both'}" in done.stdout
+    scored = labelgrove("evaluate", tmp_path / "both", data / "test.jsonl")
+    assert re.search(r"^nDCG +\d", scored.stdout, re.MULTILINE)
+    assert "two taggers or more" in fails("combine", linear[0], "--out", tmp_path / "one")
+    assert "exists already" in fails("combine", *linear, "--out", tmp_path / "both")
+
+
+def test_explain_colours_the_words_and_writes_a_page(linear, data, tmp_path):
+    text = json.loads((data / "test.jsonl").read_text().splitlines()[0])
+    page = tmp_path / "why.html"
+    done = labelgrove(
+        *("explain", linear[0], "--text", text["text"] + " <b>", "--label", text["labels"][0]),
+        *("--html", page),
+        FORCE_COLOR="1",
+        COLORTERM="truecolor",
+    )
+    word = f"topic{int(text['labels'][0].split()[1])}a"
+    assert re.search(rf"\x1b\[[\d;]*48[\d;]*m{word}\x1b", done.stdout), "a coloured background"
+    written = page.read_text()
+    assert re.search(rf"<mark[^>]*>{word}</mark>", written)
+    assert "&lt;b&gt;" in written
+    best = labelgrove("explain", linear[0], "--text", text["text"], "-k", "2")
+    assert "\x1b" not in best.stdout, "no colours in a pipe"
+    assert len(re.findall(r"^label \d\d  0\.\d\d$|^label \d\d  1\.00$", best.stdout, re.M)) == 2
+    assert "unknown" in fails("explain", linear[0], "--text", "x", "--label", "nothing").lower()
+    assert "--html needs a file" in fails(
+        "explain", linear[0], "--text", "x", "--html", tmp_path / "no" / "page.html"
+    )
