@@ -45,6 +45,8 @@ def test_explain_colours_the_words_and_writes_a_page(linear, data, tmp_path):
     best = labelgrove("explain", linear[0], "--text", text["text"], "-k", "2")
     assert "\x1b" not in best.stdout, "no colours in a pipe"
     assert len(re.findall(r"^label \d\d  0\.\d\d$|^label \d\d  1\.00$", best.stdout, re.M)) == 2
+    silent = labelgrove("explain", linear[0], "--text", "quite unheard of", "-k", "1")
+    assert "(no word spoke for it or against it)" in silent.stdout
     assert "unknown" in fails("explain", linear[0], "--text", "x", "--label", "nothing").lower()
     assert "--html needs a file" in fails(
         "explain", linear[0], "--text", "x", "--html", tmp_path / "no" / "page.html"

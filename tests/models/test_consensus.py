@@ -105,8 +105,9 @@ def test_one_tagger_is_no_consensus():
     tagger = Tagger("bonsai", validation=0).fit(TEXTS[:50], LABELS[:50])
     with pytest.raises(InputError, match="two taggers or more, got 1"):
         Tagger.combine([tagger])
-    with pytest.raises(InputError, match="at least two partners"):
-        models.create("consensus", partners=["bonsai"]).views()
+    for wrong in (["bonsai"], "bonsai"):
+        with pytest.raises(InputError, match="at least two partners"):
+            models.create("consensus", partners=wrong).views()
 
 
 def test_overlap_is_the_share_of_common_labels():

@@ -68,7 +68,7 @@ def explain(
 def heaviest(evidence: list[Evidence], most: int = 8) -> str:
     """Return the words that spoke loudest with their weights, for where there are no colours."""
     if not evidence:
-        return "(no known word)"
+        return "(no word spoke for it or against it)"
     return "  ".join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
 
 

@@ -96,8 +96,11 @@ class Consensus(Classifier):
         return found
 
     def _new(self) -> list[Classifier]:
-        if len(self.partners) < 2:
-            raise InputError(f"a consensus has at least two partners, got {list(self.partners)}")
+        if isinstance(self.partners, str) or len(self.partners) < 2:
+            raise InputError(
+                "a consensus has at least two partners, such as ['bonsai', 'attentionxml'], got "
+                f"{self.partners!r}"
+            )
         return [MODELS.create(name, seed=self.seed, threads=self.threads) for name in self.partners]
 
     def views(self) -> dict[str, ViewSpec]:
