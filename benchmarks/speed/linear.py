@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from growth_figure import Panel, draw, power_law
+from figure import Panel, draw, power_law
 from machine import machine as described
 from scipy.sparse import load_npz
 
@@ -456,9 +456,8 @@ def growth_picture(bench: Bench) -> str:
         for name, points in measured.items():
             sizes, values = growing(points, key)
             series[SERIES[name]] = sizes, [factor * value for value in values]
-        panels.append(Panel(title, unit, series))
-    across = "labels or documents, whichever grow"
-    return draw("bonsai on planted documents", across, panels) if measured else ""
+        panels.append(Panel(title, unit, series, "labels or documents, whichever grow"))
+    return draw("bonsai on planted documents", panels) if measured else ""
 
 
 def machine(bench: Bench) -> str:

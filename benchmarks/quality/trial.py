@@ -1,0 +1,175 @@
+"""What the quality benchmarks share: fixed documents, systems trained once, scores, tables.
+
+A system is trained on random documents of a set, of which `Tagger` holds out a tenth for early
+stopping, calibration and thresholds, and is judged on the same random test documents as all
+others. It is saved with its ranking and scores: what is there is not run again, an interrupted
+training goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelgrove import Tagger, models, read_corpus
+from labelgrove.core.progress import Lines
+from labelgrove.core.random import generator
+from labelgrove.core.types import Document, Run
+from labelgrove.evaluation import areas_by_frequency, by_frequency, evaluate
+
+sys.path.append(str(Path(__file__).parents[1] / "speed"))
+from figure import Panel as Panel
+from figure import draw as draw
+from machine import installed, machine
+
+TEST = 3000  # documents at most
+PLACES = 100
+SHOWN = ("P@1", "P@3", "P@5", "nDCG@3", "nDCG@5", "PSP@1", "PSP@3", "PSP@5")
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A set with a seed: which training documents are drawn, and how networks begin."""
+
+    where: str
+    seed: int
+    train: int  # documents at most
+    data: Path
+    work: Path
+    threads: int | None
+
+    @property
+    def folder(self) -> Path:
+        return self.work / f"{self.where}-{self.seed}"
+
+    @property
+    def glove(self) -> str:
+        return str(next(iter((self.data / "glove").glob("*.txt*"))))
+
+    def documents(self, part: str) -> list[Document]:
+        """Return the same random documents every time."""
+        found = list(read_corpus(self.data / self.where / f"{part}.jsonl.xz"))
+        seed, most = (self.seed, self.train) if part == "train" else (0, TEST)
+        order = generator(seed, part).permutation(len(found))
+        return [found[i] for i in np.sort(order[:most])]
+
+
+def pairs(documents: list[Document]) -> tuple[list[str], list[list[str]]]:
+    return [each.text for each in documents], [list(each.labels) for each in documents]
+
+
+def trained(case: Case, system: str, model: str, settings: Mapping[str, Any]) -> Tagger:
+    """Train a model under the name of a system, or go on, or load what is there."""
+    folder = case.folder / system
+    if (folder / "manifest.json").exists():
+        return Tagger.load(folder)
+    made = models.create(model, seed=case.seed, threads=case.threads, **settings)
+    run = Run(folder=case.folder / f"{system}.run", resume=True, progress=Lines(seconds=30))
+    tagger = Tagger(made, seed=case.seed).fit(*pairs(case.documents("train")), run=run)
+    tagger.save(folder)
+    return tagger
+
+
+def measure(case: Case, system: str, make: Callable[[], Tagger]) -> None:
+    """Write the ranking and the scores of a system, unless they are there."""
+    target = case.folder / f"{system}.json"
+    if target.exists():
+        return
+    case.folder.mkdir(parents=True, exist_ok=True)
+    print(f"{time.strftime('%H:%M:%S')} {case.folder.name}: {system}", flush=True)
+    began = time.monotonic()
+    tagger = make()
+    seconds = time.monotonic() - began
+    texts, labels = pairs(case.documents("test"))
+    began = time.monotonic()
+    ranking = tagger.rank(texts, PLACES)
+    spent = time.monotonic() - began
+    space = tagger.labels_
+    Y = space.encode(labels, unseen="append")
+    chances = space.propensities(n_columns=Y.shape[1])
+    scores = evaluate(Y, ranking, ks=(1, 3, 5), threshold=0.5, propensities=chances)
+    ids = np.array([*space.ids[: space.n_labels], ""])
+    np.savez_compressed(
+        case.folder / f"{system}.npz", labels=ids[ranking.labels], scores=ranking.scores
+    )
+    result = {
+        "labels": space.n_labels,
+        "train_s": seconds,
+        "documents_per_s": len(texts) / spent,
+        "scores": {name: scores[name] for name in SHOWN},
+        "groups": areas_by_frequency(Y, ranking, space.counts),
+        "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
+        "history": getattr(tagger.model_, "history_", []),
+    }
+    target.write_text(json.dumps(result), encoding="utf-8")
+    print("  " + ", ".join(f"{k} {100 * v:.2f}" for k, v in result["scores"].items()), flush=True)
+
+
+# --- the tables -------------------------------------------------------------------------------
+
+
+def read(work: Path, where: str, system: str, seeds: Iterable[int]) -> list[Result]:
+    """Return the results of all seeds, as far as there are any."""
+    found = [work / f"{where}-{seed}" / f"{system}.json" for seed in seeds]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
+
+
+def cell(values: list[float], digits: int = 1) -> str:
+    """Return the mean, and the spread if there are several."""
+    if not values:
+        return ""
+    spread = f" ± {np.std(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{spread}"
+
+
+def score_table(found: Mapping[str, list[Result]], untimed: Sequence[str] = ()) -> list[str]:
+    """Return all scores of systems, the best of each column in bold."""
+    found = {system: results for system, results in found.items() if results}
+    best = {
+        name: max(np.mean([each["scores"][name] for each in results]) for results in found.values())
+        for name in SHOWN
+    }
+    rows = []
+    for system, results in found.items():
+        row = [system]
+        for name in SHOWN:
+            values = [each["scores"][name] for each in results]
+            told = cell([100 * value for value in values])
+            row.append(f"**{told}**" if np.mean(values) == best[name] else told)
+        seconds = [each["train_s"] for each in results]
+        row.append("" if system in untimed else f"{np.mean(seconds):.0f}")
+        row.append(f"{np.mean([each['documents_per_s'] for each in results]):,.0f}")
+        rows.append(row)
+    return table(["system", *SHOWN, "train s", "ranks a second"], rows)
+
+
+def group_table(found: Mapping[str, list[Result]]) -> list[str]:
+    """Return AUC and AUPR by frequency of the labels, as in Table 6 of AttentionXML."""
+    rows = []
+    for system, results in found.items():
+        if results:
+            cells = [
+                cell([100 * each["groups"][group][name] for each in results])
+                for name in ("AUC", "AUPR")
+                for group in range(3)
+            ]
+            rows.append([system, *cells])
+    head = [f"{name} {kind}" for name in ("AUC", "AUPR") for kind in ("frequent", "middle", "rare")]
+    return table(["system", *head], rows)
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]
+
+
+def told_machine() -> str:
+    return machine(installed("labelgrove", "torch", "lightning-fabric", "numpy", "scipy"))
