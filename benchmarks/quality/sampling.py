@@ -35,7 +35,7 @@ from trial import (
 HERE = Path(__file__).parent
 TRAIN = {"debtags": 8000, "congress": 5000, "tibkat": 5000}
 SAMPLERS = ("generated", "static", "uniform", "all")
-SEEDS = {"all": (0,), "": (0, 1, 2)}  # all labels of congress take eight times as long
+SEEDS = (0, 1)
 FIGURE = "sampling.svg"
 
 
@@ -43,13 +43,14 @@ def settings(case: Case, sampler: str) -> dict[str, Any]:
     """Return what is not default.
 
     With few labels a document has fewer candidates, so that there is something to choose: about a
-    tenth of the labels everywhere. The learning rate was the best of 0.003, 0.01 and 0.02 on held
-    out documents of debtags, for all samplers.
+    tenth of the labels everywhere. On held-out documents of debtags a learning rate of 0.01 was
+    better than 0.003 by four points of nDCG@5 (uniform) and eight (generated), which gained half a
+    point more with 0.02; all samplers have the same.
     """
     few = {"candidates": 60, "max_leaf": 10} if case.where == "debtags" else {}
     return {
         "sampler": sampler, "units": 64, "layers": [64, 64, 64], "vectors": case.glove,
-        "length": 128, "epochs": 8, "batch": 40, "patience": 100, "learning_rate": 0.01,
+        "length": 128, "epochs": 10, "batch": 40, "patience": 100, "learning_rate": 0.01,
         "schedule": "linear", **few,
     }  # fmt: skip
 
@@ -58,7 +59,7 @@ def wanted(where: str, sampler: str) -> tuple[int, ...]:
     """Return the seeds of a sampler on a set; none for all labels of tibkat."""
     if sampler == "all" and where == "tibkat":
         return ()
-    return SEEDS["all" if (where, sampler) == ("congress", "all") else ""]
+    return SEEDS[:1] if (where, sampler) == ("congress", "all") else SEEDS  # it takes long
 
 
 def results(work: Path, where: str) -> dict[str, list[Result]]:
@@ -125,9 +126,9 @@ def report(work: Path) -> str:
         f"documents of debtags and {TRAIN['congress']:,} of congress and tibkat, of which a tenth "
         f"is held out, and judged on {TEST:,} test documents, all drawn at random. 64 units per "
         "direction, three fully connected layers of 64, GloVe vectors of 100 numbers, the first "
-        "128 words, 8 epochs; per document 60 judged labels on debtags, 500 elsewhere. Mean of "
-        "three seeds (other training documents, other first weights) with the standard deviation, "
-        "or of as many as there are; *all* on congress is one. *static* trains its generator first,"
+        "128 words, 10 epochs; per document 60 judged labels on debtags, 500 elsewhere. Mean of "
+        "two seeds (other training documents, other first weights) with the standard deviation; "
+        "*all* on congress has one. *static* trains its generator first,"
         " for as many epochs; *all* takes dense steps of Adam, the others sparse ones. *generated* "
         "and *static* rank the labels of their best clusters only, the other two all. Per cent. "
         "Made with `python benchmarks/quality/sampling.py --data DIR --work DIR`, on "
@@ -163,7 +164,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
     parser.add_argument("--sets", default=",".join(TRAIN), help="default: %(default)s")
     parser.add_argument("--samplers", default=",".join(SAMPLERS), help="default: %(default)s")
-    parser.add_argument("--seeds", default="0,1,2", help="default: %(default)s")
+    parser.add_argument("--seeds", default="0,1", help="default: %(default)s")
     parser.add_argument("--threads", type=int, help="default: all cores")
     parser.add_argument("--out", type=Path, default=HERE / "sampling.md", help="the tables")
     asked = parser.parse_args()
