@@ -17,10 +17,15 @@ def registered(name):
     return lambda folder: models.create(name, **found.example_settings(folder))
 
 
+@pytest.fixture(scope="module", params=models.names())
+def case(request, tmp_path_factory):
+    """One for all checks of a model, which is then fitted once."""
+    return Case(registered(request.param), tmp_path_factory.mktemp(request.param))
+
+
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", models.names())
-def test_every_model_keeps_the_contract(name, check, tmp_path):
-    CHECKS[check](Case(registered(name), tmp_path))
+def test_every_model_keeps_the_contract(case, check):
+    CHECKS[check](case)
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -5,15 +5,16 @@ import pytest
 
 from labelgrove import text
 from labelgrove.core.errors import UnknownNameError
-from labelgrove.text import FEATURIZERS, Given, Tfidf, Words
+from labelgrove.text import FEATURIZERS, Given, Subwords, Tfidf, Words
 
 
 def test_names_and_classes():
-    assert text.names()[:3] == ["tf-idf", "words", "given"]
+    assert text.names()[:4] == ["tf-idf", "words", "subwords", "given"]
     for name, found in {"tf-idf": Tfidf, "words": Words, "given": Given}.items():
         assert FEATURIZERS.find(name) is found
         assert found.name == name
         assert type(text.create(name)) is found
+    assert FEATURIZERS.find("subwords") is Subwords
     assert all(entry.summary for entry in FEATURIZERS.entries().values())
 
 

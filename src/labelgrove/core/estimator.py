@@ -93,7 +93,16 @@ class Part(Configured, ABC):
 
 
 class Featurizer(Part):
-    """Turns texts into features."""
+    """Turns texts into features.
+
+    Attributes
+    ----------
+    keeps_features
+        True if its work is worth keeping on disk: a training that goes on after an interruption
+        finds the features there.
+    """
+
+    keeps_features: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:

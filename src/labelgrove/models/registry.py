@@ -49,6 +49,18 @@ MODELS: Registry[Classifier] = Registry(
             "Liu et al. 2017",
             "neural",
         ),
+        "transformer": Entry(
+            "labelgrove.models.neural.transformer:Transformer",
+            "any pretrained transformer with a linear layer to all labels",
+            "Devlin et al. 2019",
+            "transformers",
+        ),
+        "aplc-xlnet": Entry(
+            "labelgrove.models.neural.aplc:AplcXlnet",
+            "any pretrained transformer, rare labels in clusters behind gates",
+            "Ye et al. 2020",
+            "transformers",
+        ),
         "consensus": Entry(
             "labelgrove.models.consensus:Consensus",
             "several models asked together; 'labelgrove combine' makes one of saved taggers",

@@ -19,6 +19,7 @@ from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Calibration, fit_calibration, tune_threshold
 from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
+from labelgrove.tagger.features import Kept
 from labelgrove.text import FEATURIZERS
 
 FEWEST = 5  # held-out documents that mean something
@@ -139,7 +140,8 @@ def prepare(
     share = 0.0 if isinstance(validation, Corpus) else validation
     reader = _Reader(corpus, share, seed, run.progress)
     texts = _WithNames(reader, vocabulary) if model.ranks_by_name else reader
-    X = _join({view: part.fit_transform(texts) for view, part in featurizers.items()})
+    kept = Kept(featurizers, run)
+    X = _join(kept.fit_transform(texts))
     space, Y = reader.labels.finish(vocabulary)
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
@@ -155,7 +157,7 @@ def prepare(
     learned = Learned(space, featurizers, model)
     context = FitContext(labels=space, featurizers=featurizers, run=run)
     if isinstance(validation, Corpus):
-        held = _read(validation, learned, run.progress)
+        held = _read(validation, learned, kept, run.progress)
         return Task(learned, (X, Y), held, None, context)
     if not share:
         return Task(learned, (X, Y), None, None, context)
@@ -250,22 +252,30 @@ def _step(context: FitContext, name: str, validation: Data | None = None) -> Fit
     return replace(context, run=replace(context.run, folder=folder), validation=validation)
 
 
-def _read(corpus: Corpus, learned: Learned, progress: Progress) -> Data:
+def _read(corpus: Corpus, learned: Learned, kept: Kept, progress: Progress) -> Data:
     """Return features and labels of a corpus, whose unseen labels stay out."""
-    truth: list[tuple[str, ...]] = []
-
-    def texts() -> Iterator[str]:
-        for document in progress.track(corpus, "reading validation"):
-            truth.append(document.labels)
-            yield document.text
-
-    X = learned.features(texts())
-    if not truth:
+    reader = _ValidationReader(corpus, progress)
+    X = _join(kept.transform(reader)) if kept else learned.features(reader)
+    if not reader.truth:
         raise InputError(f"{corpus.name} holds no documents to validate on")
-    Y = learned.labels.encode(truth, unseen="append")
+    Y = learned.labels.encode(reader.truth, unseen="append")
     if not Y[:, : learned.labels.n_labels].nnz:
         raise InputError(f"{corpus.name}: no document has a label of the training data to judge by")
     return X, Y
+
+
+class _ValidationReader:
+    """Texts of a corpus; each reading collects the labels."""
+
+    def __init__(self, corpus: Corpus, progress: Progress) -> None:
+        self.truth: list[tuple[str, ...]] = []
+        self._corpus, self._progress = corpus, progress
+
+    def __iter__(self) -> Iterator[str]:
+        self.truth = []
+        for document in self._progress.track(self._corpus, "reading validation"):
+            self.truth.append(document.labels)
+            yield document.text
 
 
 class _Reader:

@@ -157,6 +157,7 @@ class Tagger(Configured):
         model = self._new_model()
         if type(model).estimate is Classifier.estimate:  # before texts are read
             raise InputError(f"{model.name} cannot tell in advance what its training takes")
+        run = Run(progress=run.progress) if run else None  # without a folder no features are kept
         return self._prepare(texts, labels, vocabulary, validation, run).estimate()
 
     def _prepare(

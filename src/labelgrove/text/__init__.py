@@ -1,4 +1,4 @@
-"""Texts to features: tf-idf, word numbers, given features; and word vectors."""
+"""Texts to features: tf-idf, word and subword numbers, given features; and word vectors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from labelgrove.core.estimator import Featurizer
 from labelgrove.core.registry import Entry, Registry
 from labelgrove.text.analysis import tokenize
 from labelgrove.text.given import Given
+from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
+from labelgrove.text.subwords import Subwords
 from labelgrove.text.tfidf import Tfidf
 from labelgrove.text.vectors import WordVectors, read_vectors, vectors_for
 from labelgrove.text.words import PAD, UNK, Words
@@ -20,6 +22,11 @@ FEATURIZERS: Registry[Featurizer] = Registry(
             "labelgrove.text.tfidf:Tfidf", "sparse rows of weighted words, n-grams or stems"
         ),
         "words": Entry("labelgrove.text.words:Words", "word numbers in reading order"),
+        "subwords": Entry(
+            "labelgrove.text.subwords:Subwords",
+            "subword numbers of a pretrained tokenizer",
+            extra="transformers",
+        ),
         "given": Entry(
             "labelgrove.text.given:Given", "features that are in the file already, '12:0.5 77:1'"
         ),
@@ -49,13 +56,17 @@ __all__ = [
     "UNK",
     "Featurizer",
     "Given",
+    "Specials",
+    "Subwords",
     "Tfidf",
     "WordVectors",
     "Words",
     "create",
+    "load_tokenizer",
     "names",
     "read",
     "read_vectors",
+    "specials_of",
     "tokenize",
     "vectors_for",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.features import TokenSequences
 from labelgrove.core.threads import workers
 from labelgrove.text.analysis import check_text
 
@@ -129,3 +130,21 @@ def stack(parts: list[Part], width: int, tidy: bool = True) -> csr_array:
     else:
         array.sum_duplicates()
     return array
+
+
+def join_sequences(
+    parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]], n_terms: int
+) -> TokenSequences:
+    """Join the sequences of consecutive batches.
+
+    Parameters
+    ----------
+    parts
+        Ids of each batch, shape (m,), and offsets into them, shape (n + 1,).
+    n_terms
+        Number of ids that can occur.
+    """
+    lengths = [np.diff(offsets) for _, offsets in parts]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, int), *lengths]))])
+    tokens = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in parts)])
+    return TokenSequences(tokens, offsets, n_terms)

@@ -13,7 +13,7 @@ from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import Analyzer, Tokens, check_text, parse
-from labelgrove.text.batches import batches, in_order
+from labelgrove.text.batches import batches, in_order, join_sequences
 from labelgrove.text.vocabulary import (
     CountedBatch,
     GrowingVocabulary,
@@ -112,7 +112,7 @@ class Words(Featurizer):
         kept = self._learn(vocabulary)
         numbers = np.full(vocabulary.size + 1, UNK, np.int32)  # the last for texts without words
         numbers[kept] = np.arange(len(kept), dtype=np.int32) + len(SPECIAL)
-        return self._join([(numbers[ids], offsets) for ids, offsets in parts])
+        return join_sequences([(numbers[ids], offsets) for ids, offsets in parts], self.n_words)
 
     def transform(self, texts: Iterable[str]) -> TokenSequences:
         """Return the word numbers of texts."""
@@ -124,7 +124,8 @@ class Words(Featurizer):
             ids, offsets = cut(self._numbers(tokens), tokens.offsets, self.length)
             return np.where(ids < 0, UNK, ids).astype(np.int32), offsets
 
-        return self._join(list(in_order(work, batches(texts), self.threads)))
+        parts = list(in_order(work, batches(texts), self.threads))
+        return join_sequences(parts, self.n_words)
 
     def spans(self, text: str) -> list[Span]:
         """Return the characters behind each word number; those of a text without words are none."""
@@ -187,12 +188,6 @@ class Words(Featurizer):
             }
         )
         return kept
-
-    def _join(self, parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]]) -> TokenSequences:
-        lengths = [np.diff(offsets) for _, offsets in parts]
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, int), *lengths]))])
-        tokens = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in parts)])
-        return TokenSequences(tokens, offsets, self.n_words)
 
 
 def cut(

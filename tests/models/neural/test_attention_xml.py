@@ -11,7 +11,7 @@ from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import FitContext
-from labelgrove.models.neural.classifier import AllLabels
+from labelgrove.models.neural.objectives import AllLabels
 from labelgrove.models.neural.parts.descent import Descent, judges_of
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.settings import Training

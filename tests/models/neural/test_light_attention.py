@@ -241,7 +241,12 @@ def test_clusters_follow_from_the_candidates():
     assert model._kept(tree) == [4, 3]
     assert new(candidates=1)._kept(tree) == [1, 1]
     assert new(candidates=1000)._kept(tree) == [4, 8]
-    assert new(layers=[9, 8, 7, 6])._sizes(50, 24, 5)[0].weights > 0
+    assert (
+        new(layers=[9, 8, 7, 6])
+        ._sizes(TokenSequences(np.ones(5), np.array([0, 5]), 50), np.ones(24, int))[0]
+        .weights
+        > 0
+    )
 
 
 # --- what it promises ---------------------------------------------------------------------------

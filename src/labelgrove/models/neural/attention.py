@@ -22,22 +22,24 @@ from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree, label_vectors
-from labelgrove.models.neural.classifier import NeuralClassifier, fit_network, top
+from labelgrove.models.neural.classifier import fit_network
+from labelgrove.models.neural.objectives import top
 from labelgrove.models.neural.parts.attention_network import LabelNetwork, TextNetwork
 from labelgrove.models.neural.parts.descent import Descent, Reached, judges_of
 from labelgrove.models.neural.parts.embedding import WordEmbedding
 from labelgrove.models.neural.parts.encoders import BiLSTM
 from labelgrove.models.neural.parts.samplers import Everything, Generated, Sampler, Static
 from labelgrove.models.neural.sampled import SampledLabels, Way
-from labelgrove.models.neural.training.batches import by_length, knows_words, padded
+from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.settings import Training
+from labelgrove.models.neural.words import WordClassifier
 
 Data = tuple[TokenSequences, csr_array]
 Guessed = Callable[[], Reached]
 
 
-class AttentionClassifier(NeuralClassifier):
+class AttentionClassifier(WordClassifier):
     """Networks in which every label has its own attention to the words.
 
     Few labels are judged by one network. Many hang on a tree, and a network is trained for each of
@@ -58,7 +60,6 @@ class AttentionClassifier(NeuralClassifier):
     level_epochs: int | None
 
     trees_: list[LabelTree]
-    vector_size_: int
 
     # --- what a model decides -----------------------------------------------------------------
 
@@ -191,7 +192,7 @@ class AttentionClassifier(NeuralClassifier):
         return words, BiLSTM(self.vector_size_, self.units, self.dropout)
 
     def _network(self, number: int) -> nn.Module:
-        vectors = torch.zeros(self.n_words_, self.vector_size_)
+        vectors = torch.zeros(self.n_terms_, self.vector_size_)
         if not self.trees_:
             return self._built(vectors, None, 0)
         each = self._n_networks(self.trees_[0])
@@ -213,14 +214,14 @@ class AttentionClassifier(NeuralClassifier):
         return [*above[::-1], n_labels]
 
     def _size(
-        self, n_words: int, longest: int, n_labels: int, chosen: int | None, n_clusters: int = 0
+        self, X: TokenSequences, n_labels: int, chosen: int | None, n_clusters: int = 0
     ) -> Size:
         """Return the size of one network.
 
         Parameters
         ----------
-        n_words, longest
-            Words that are known, and of the longest text.
+        X
+            Words to learn from.
         n_labels
             Labels, or nodes of a level, that it knows.
         chosen
@@ -231,7 +232,7 @@ class AttentionClassifier(NeuralClassifier):
         inputs, units = self.vector_size or 300, self.units
         wide = [2 * units, *self.layers, 1]
         shared = 8 * units * (inputs + units) + sum(a * b for a, b in pairwise(wide))
-        words = n_words * inputs
+        words, longest = X.n_terms * inputs, int(X.lengths.max(initial=1))
         # a word: its vector twice, gates and states of both directions, their sum in four steps
         step = longest * (2 * inputs + 24 * units)
         # a label: its attention in three steps, its reading, and what layers make of it
@@ -273,12 +274,12 @@ class AttentionClassifier(NeuralClassifier):
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return the label's attention to each word, averaged over the ensemble."""
         self.check_fitted()
-        words = self._words(X, self.n_words_)
+        words = self._tokens(X, self.n_terms_)
         if not 0 <= i < len(words):
             raise InputError(f"row {i} of X, which has {len(words):,} rows")
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
-        if not knows_words(words[i : i + 1])[0]:
+        if not self._readable(words[i : i + 1])[0]:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         tokens, lengths = padded(words, np.array([i]))
         wanted = torch.tensor([[label]])

@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.features import TokenSequences
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.attention import AttentionClassifier
 from labelgrove.models.neural.parts.attention_network import AttentionNetwork
@@ -139,13 +142,14 @@ class AttentionXml(AttentionClassifier):
     def _flat_sampler(self, Y: csr_array) -> Sampler:
         return Uniform(Y, self.candidates) if self.sampler == "uniform" else Everything()
 
-    def _sizes(self, n_words: int, n_labels: int, longest: int) -> list[Size]:
+    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
+        n_labels = len(counts)
         if not self._grows(n_labels):
             chosen = min(self.candidates, n_labels) if self.sampler == "uniform" else None
-            return [self._size(n_words, longest, n_labels, chosen)]
+            return [self._size(X, n_labels, chosen)]
         chosen = self.parents * max(self.max_leaf, self.branching)
         return [
-            self._size(n_words, longest, n, chosen if number else None)
+            self._size(X, n, chosen if number else None)
             for number, n in enumerate(self._level_sizes(n_labels))
         ]
 

@@ -32,9 +32,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from labelgrove.core.features import TokenSequences
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.attention import AttentionClassifier, Guessed
 from labelgrove.models.neural.parts.attention_network import (
@@ -159,20 +162,20 @@ class LightAttention(AttentionClassifier):
             return Generated(children, Y, parents, most, self.candidates)
         return Static(children, Y, parents, guessed().nodes, most, self.candidates)
 
-    def _sizes(self, n_words: int, n_labels: int, longest: int) -> list[Size]:
+    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
+        n_labels = len(counts)
         chosen = min(self.candidates, n_labels)
         if not self._grows(n_labels):
             sampled = chosen if self.sampler == "uniform" else None
-            return [self._size(n_words, longest, n_labels, sampled)]
+            return [self._size(X, n_labels, sampled)]
         levels = self._level_sizes(n_labels)
         if self.sampler == "generated":
             return [
-                self._size(n_words, longest, below, min(chosen, below), above)
-                for above, below in pairwise(levels)
+                self._size(X, below, min(chosen, below), above) for above, below in pairwise(levels)
             ]
         first, *others = levels
-        below = [self._size(n_words, longest, n, min(chosen, n)) for n in others]
-        return [self._size(n_words, longest, 0, 0, first), *below]
+        below = [self._size(X, n, min(chosen, n)) for n in others]
+        return [self._size(X, 0, 0, first), *below]
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

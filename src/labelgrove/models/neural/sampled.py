@@ -14,7 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
-from labelgrove.models.neural.classifier import AllLabels, judged
+from labelgrove.models.neural.objectives import AllLabels, judged
 from labelgrove.models.neural.parts.attention_network import TextNetwork
 from labelgrove.models.neural.parts.candidates import Truth
 from labelgrove.models.neural.parts.descent import Descent, Reached, judges_of

@@ -218,10 +218,10 @@ class _Trainer:
     def learn(self, rows: NDArray[np.int64], n_batches: int) -> float:
         """Take one step; return its loss."""
         standing, total = self.standing, n_batches * self._settings.epochs
-        rate = self._settings.learning_rate * rate_at(standing.steps, total, self._settings)
+        factor = rate_at(standing.steps, total, self._settings)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = factor * rate_of(group["part"], self._settings)
         self._network.train()
         self._seed()
         loss = self._objective.loss(self._network, self._share(rows))
@@ -400,23 +400,37 @@ def device_of(name: str) -> torch.device:
 
 
 def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
-    """Return Adam for the network, and its sparse form for what has sparse gradients."""
+    """Return Adam for the network, and its sparse form for what has sparse gradients.
+
+    Parts of the network with a learning rate of their own are groups of their own.
+    """
     sparse = [  # in the order of the network: a checkpoint numbers them
         module.weight
         for module in network.modules()
         if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
     ]
     apart = set(map(id, sparse))
-    dense = [p for p in network.parameters() if p.requires_grad and id(p) not in apart]
+    parts: dict[str, list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad and id(parameter) not in apart:
+            part = next((part for part in settings.rates if name.startswith(f"{part}.")), "")
+            parts.setdefault(part, []).append(parameter)
+    dense = [{"params": each, "part": part} for part, each in parts.items()]
     found: list[Optimizer] = []
     if dense:
         if settings.weight_decay:
-            found.append(AdamW(dense, settings.learning_rate, weight_decay=settings.weight_decay))
+            decay = settings.weight_decay
+            found.append(AdamW(dense, settings.learning_rate, weight_decay=decay, fused=True))
         else:
-            found.append(Adam(dense, settings.learning_rate))
+            found.append(Adam(dense, settings.learning_rate, fused=True))
     if sparse:
-        found.append(SparseAdam(sparse, settings.learning_rate))
+        found.append(SparseAdam([{"params": sparse, "part": ""}], settings.learning_rate))
     return found
+
+
+def rate_of(part: str, settings: Training) -> float:
+    """Return the learning rate of a part of the network, before the schedule."""
+    return settings.rates.get(part, settings.learning_rate)
 
 
 def rate_at(step: int, total: int, settings: Training) -> float:

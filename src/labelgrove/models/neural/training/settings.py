@@ -77,6 +77,11 @@ class Training:
     seed: int = 0
     threads: int | None = None
 
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """Learning rates of parts of the network that have one of their own, by name."""
+        return {}
+
 
 @dataclass(frozen=True)
 class WordTraining(Training):
@@ -102,6 +107,78 @@ class WordTraining(Training):
     vector_size: int = 0
     train_vectors: bool = True
     vector_dropout: float = 0.2
+
+
+@dataclass(frozen=True)
+class PooledTraining(WordTraining):
+    """The same for networks with one vector for the text, and a choice of output layers.
+
+    Parameters
+    ----------
+    output
+        ``"linear"``, a number for every label, or ``"clusters"``: frequent labels in front, rare
+        ones in clusters behind gates (APLC).
+    clusters
+        Shares of the labels in each cluster, such as [0.5, 0.5], the most frequent first, or
+        ``"auto"`` for those that make a training step fastest.
+    decay
+        How many times smaller a text's vector is from cluster to cluster.
+    """
+
+    output: Literal["linear", "clusters"] = "linear"
+    clusters: Literal["auto"] | Sequence[float] = "auto"
+    decay: float = 2.0
+
+
+@dataclass(frozen=True)
+class PretrainedTraining(Training):
+    """The same for networks that begin with a pretrained transformer.
+
+    Parameters
+    ----------
+    encoder
+        A folder, or a name on the Hugging Face hub: any encoder that transformers can load.
+    pooling
+        Which of its vectors stands for the text: the ``"first"``, the ``"last"``, the ``"mean"``
+        of all; ``"auto"`` for that of the token which its tokenizer puts there for the purpose.
+    length
+        Tokens that are read at once, those of the tokenizer around the text included.
+    windows
+        Windows of a long text that are read; a label has its largest probability of them. In
+        training a window of each text is drawn at each step.
+    encoder_rate
+        Learning rate of the transformer.
+    hidden_rate
+        Learning rate of the layer between transformer and labels.
+    checkpointing
+        Compute inner values again instead of keeping them: less memory, a third more time.
+    frozen
+        Lowest layers that do not learn, with what is below them; -1 for the whole transformer.
+    lora
+        Rank of low-rank updates, which then learn instead of the transformer; 0 for none.
+    """
+
+    encoder: str = ""
+    pooling: Literal["auto", "first", "last", "mean"] = "auto"
+    length: int = 256
+    windows: int = 1
+    encoder_rate: float = 5e-5
+    hidden_rate: float = 1e-4
+    checkpointing: bool = False
+    frozen: int = 0
+    lora: int = 0
+    batch: int = 32
+    epochs: int = 8
+    learning_rate: float = 2e-3
+    schedule: Schedule = "linear"
+    weight_decay: float = 0.01
+    clip: float | None = 1.0
+    clip_recent: float | None = None
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """Those of the transformer and of the layer behind it."""
+        return {"reader": self.encoder_rate, "between": self.hidden_rate}
 
 
 # --- ranges -----------------------------------------------------------------------------------
@@ -133,14 +210,17 @@ POWER_OF_TWO = Range(
 )
 RANGES = {
     **dict.fromkeys(("batch", "epochs", "patience", "evaluate_every", "devices"), COUNT),
-    **dict.fromkeys(("units", "filters", "parts", "bottleneck", "length"), COUNT),
+    **dict.fromkeys(("units", "filters", "parts", "bottleneck", "length", "windows"), COUNT),
     **dict.fromkeys(("max_leaf", "levels", "parents", "ensemble", "candidates"), COUNT),
-    **dict.fromkeys(("average_from", "level_epochs", "vector_size"), FROM_ZERO),
-    **dict.fromkeys(("learning_rate", "clip", "clip_recent"), POSITIVE),
+    **dict.fromkeys(("average_from", "level_epochs", "vector_size", "lora", "hidden"), FROM_ZERO),
+    **dict.fromkeys(("learning_rate", "encoder_rate", "hidden_rate"), POSITIVE),
+    **dict.fromkeys(("clip", "clip_recent"), POSITIVE),
     **dict.fromkeys(("weight_decay", "checkpoint_minutes"), NOT_NEGATIVE),
     **dict.fromkeys(("dropout", "vector_dropout"), DROPOUT),
     **dict.fromkeys(("layers", "widths"), SIZES),
     "warmup": SHARE,
+    "decay": Range(lambda value: 1 <= value < math.inf, "a number from 1"),
+    "frozen": Range(lambda value: value >= -1, "a whole number from -1"),
     "branching": POWER_OF_TWO,
 }
 

@@ -1,0 +1,249 @@
+"""Pretrained transformers as readers of texts: any encoder that Hugging Face's library loads."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.extras import need
+from labelgrove.models.neural.parts.embedding import mask_of
+from labelgrove.models.neural.parts.pooled import Reader
+from labelgrove.text.pretrained import EXTRA, Specials, beside, load_pretrained
+
+Pooling = Literal["first", "last", "mean"]
+POOLING = "1_Pooling/config.json"  # of sentence-transformers
+TOLD: dict[str, Pooling] = {
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_mean_tokens": "mean",
+}
+
+
+class PretrainedReader(Reader):
+    """A transformer that reads a text with the tokens its tokenizer puts around it.
+
+    Texts are padded behind, whatever the model was trained with: padding is masked, and the last
+    token is found where each text ends.
+
+    Parameters
+    ----------
+    encoder
+        The transformer.
+    specials
+        What stands around a text.
+    pooling
+        Which of its vectors stands for the text.
+    """
+
+    def __init__(self, encoder: nn.Module, specials: Specials, pooling: Pooling) -> None:
+        super().__init__()
+        self.encoder, self.specials, self.pooling = encoder, specials, pooling
+        self.n_outputs = width_of(encoder)
+        self._takes = frozenset(inspect.signature(encoder.forward).parameters)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return vectors (b, n_outputs) of tokens (b, T)."""
+        ids, types = self.framed(tokens, lengths)
+        return self.read({"input_ids": ids}, types, lengths)
+
+    def framed(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return tokens (b, T) with those around each text, and the segments of all, (b, T')."""
+        near = self.specials
+        first, n = len(near.before), len(tokens)
+        width = first + tokens.shape[1] + len(near.behind)
+        ids = tokens.new_full((n, width), near.pad)
+        types = tokens.new_full((n, width), near.text_type)
+        own = mask_of(lengths, tokens.shape[1])
+        ids[:, first : first + tokens.shape[1]] = tokens.masked_fill(~own, near.pad)
+        ids[:, :first], types[:, :first] = _rows(near.before, ids), _rows(near.before_types, ids)
+        behind = lengths[:, None] + first + torch.arange(len(near.behind), device=ids.device)
+        ids.scatter_(1, behind, _rows(near.behind, ids).expand_as(behind))
+        types.scatter_(1, behind, _rows(near.behind_types, ids).expand_as(behind))
+        return ids, types
+
+    def embedded(self, ids: Tensor) -> Tensor:
+        """Return the vectors (b, T', d) that the transformer begins with."""
+        vectors: Tensor = self.encoder.get_input_embeddings()(ids)  # type: ignore[operator]
+        return vectors
+
+    def read(self, given: dict[str, Any], types: Tensor, lengths: Tensor) -> Tensor:
+        """Return a text's vector (b, n_outputs).
+
+        Parameters
+        ----------
+        given
+            Its tokens, ``input_ids`` (b, T'), or their vectors, ``inputs_embeds`` (b, T', d).
+        types, lengths
+            Segments (b, T'), and how many tokens are the text's own (b,).
+        """
+        ends = lengths + len(self.specials.before) + len(self.specials.behind)
+        own = mask_of(ends, types.shape[1])
+        given = {**given, "attention_mask": own.long()}
+        if "token_type_ids" in self._takes:
+            given["token_type_ids"] = types
+        if "use_mems" in self._takes:  # XLNet would keep what it read for a text that goes on
+            given["use_mems"] = False
+        states: Tensor = self.encoder(**given).last_hidden_state
+        if self.pooling == "first":
+            return states[:, 0]
+        if self.pooling == "last":
+            return states[torch.arange(len(states), device=states.device), ends - 1]
+        return (states * own[:, :, None]).sum(1) / ends[:, None]
+
+
+def load_encoder(name: str) -> nn.Module:
+    """Return a pretrained transformer from a folder or the Hugging Face hub, in float32.
+
+    Parameters
+    ----------
+    name
+        A folder, or a name on the hub; see `labelgrove.text.pretrained.load_pretrained`.
+    """
+    return _encoder_only(load_pretrained(name, "model", "AutoModel", dtype=torch.float32), name)
+
+
+def skeleton(name: str) -> nn.Module:
+    """Return a transformer without weights, to ask it how large it is."""
+    transformers = need("transformers", EXTRA, "a pretrained encoder")
+    config = load_pretrained(name, "model", "AutoConfig")
+    with torch.device("meta"):
+        return _encoder_only(transformers.AutoModel.from_config(config), name)
+
+
+def config_of(encoder: nn.Module) -> str:
+    """Return all that is needed to build a transformer like this one, as JSON."""
+    found: str = _config(encoder).to_json_string(use_diff=False)
+    return found
+
+
+def from_config(config: str) -> nn.Module:
+    """Return a transformer like that which `config_of` was asked about, with random weights."""
+    transformers = need("transformers", EXTRA, "a pretrained encoder")
+    built = transformers.AutoConfig.for_model(**json.loads(config))
+    return _encoder_only(transformers.AutoModel.from_config(built, dtype=torch.float32), "")
+
+
+def _encoder_only(model: Any, name: str) -> nn.Module:
+    if getattr(model.config, "is_encoder_decoder", False):
+        if not hasattr(model, "get_encoder"):
+            raise InputError(f"{name} has a decoder and no encoder of its own: choose another")
+        model = model.get_encoder()
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # ours is elsewhere, and this one would never learn
+    found: nn.Module = model
+    return found
+
+
+def width_of(encoder: nn.Module) -> int:
+    """Return the size of a transformer's vectors."""
+    return int(_config(encoder).hidden_size)
+
+
+def longest_input(encoder: nn.Module) -> int | None:
+    """Return how many tokens a transformer can read at once, or None for any number."""
+    limit = getattr(_config(encoder), "max_position_embeddings", None)
+    if limit is None or limit < 1:
+        return None
+    for name, module in encoder.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            # RoBERTa's positions begin behind that of padding
+            skipped = 0 if module.padding_idx is None else module.padding_idx + 1
+            return module.num_embeddings - skipped
+    return int(limit)
+
+
+def pooling_for(name: str, specials: Specials) -> Pooling:
+    """Return which vector stands for a text.
+
+    That for which the model was trained, if it says so as those of sentence-transformers do. Else
+    that of the token which its tokenizer puts before a text (BERT), or behind it as the last of
+    several (XLNet); without any, all tokens count.
+    """
+    if (told := beside(name, POOLING)) is not None:
+        found = json.loads(told.read_text(encoding="utf-8"))
+        for key, pooling in TOLD.items():
+            if found.get(key) is True or found.get("pooling_mode") == key.split("_")[2]:
+                return pooling
+    if specials.before:
+        return "first"
+    return "last" if len(specials.behind) > 1 else "mean"
+
+
+# --- what learns --------------------------------------------------------------------------------
+
+
+def freeze(encoder: nn.Module, layers: int) -> None:
+    """Keep the lowest layers as they are, with all that is below them; -1 for everything."""
+    if not layers:
+        return
+    if layers < 0:
+        encoder.requires_grad_(requires_grad=False)
+        return
+    stack = _layers(encoder)
+    if layers > len(stack):
+        raise InputError(
+            f"frozen is {layers}, but the encoder has {len(stack)} layers: give fewer, or -1 for "
+            "all of it"
+        )
+    above = {id(each) for layer in stack[layers:] for each in layer.parameters()}
+    for parameter in encoder.parameters():
+        if id(parameter) not in above:
+            parameter.requires_grad_(False)
+
+
+def checkpointed(encoder: nn.Module) -> None:
+    """Let a transformer compute inner values again on the way back instead of keeping them."""
+    if not getattr(encoder, "supports_gradient_checkpointing", False):
+        raise InputError(
+            f"{type(encoder).__name__} cannot compute inner values again: leave checkpointing out"
+        )
+    encoder.gradient_checkpointing_enable(  # type: ignore[operator]
+        gradient_checkpointing_kwargs={"use_reentrant": False}
+    )
+
+
+def with_updates(encoder: nn.Module, rank: int) -> nn.Module:
+    """Return a transformer whose weights stay, beside low-rank updates (LoRA) that learn."""
+    peft = need("peft", "lora", "low-rank updates (lora)")
+    settings = peft.LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear"
+    )
+    found: nn.Module = peft.inject_adapter_in_model(settings, encoder)
+    for name, parameter in found.named_parameters():
+        parameter.requires_grad_("lora_" in name)
+    return found
+
+
+def merged(encoder: nn.Module) -> nn.Module:
+    """Add low-rank updates to the weights they belong to; what is returned has plain layers."""
+    layer = need("peft.tuners.lora", "lora", "low-rank updates (lora)").LoraLayer
+    for name, module in list(encoder.named_modules()):
+        if isinstance(module, layer):
+            module.merge()
+            parent = encoder.get_submodule(name.rpartition(".")[0])
+            setattr(parent, name.rpartition(".")[2], module.get_base_layer())
+    return encoder
+
+
+def _layers(encoder: nn.Module) -> nn.ModuleList:
+    """Return the stack of layers: the list of as many modules as the configuration counts."""
+    n = int(_config(encoder).num_hidden_layers)
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == n:
+            return module
+    raise InputError(
+        f"{type(encoder).__name__} does not show its layers: frozen must be 0, or -1 for all of it"
+    )
+
+
+def _config(encoder: nn.Module) -> Any:
+    return encoder.config
+
+
+def _rows(values: tuple[int, ...], like: Tensor) -> Tensor:
+    return torch.tensor([values], dtype=like.dtype, device=like.device)
