@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.training import estimate
 from labelgrove.models.neural.training.settings import Training
 
+sys.path.append(str(Path(__file__).parents[2]))  # also in the process that is measured
+from tokenizer_folders import minilm
+
 SMALL = {"epochs": 1, "threads": 1, "device": "cpu", "seed": 0}
 CASES = {
     "flat": ("attentionxml", 1500, 100, {"units": 64, "layers": [64], "tree": "never"}),
@@ -24,13 +28,15 @@ CASES = {
     "uniform": ("lightattention", 20_000, 30, {"units": 128, "sampler": "uniform"}),
     "cnn": ("xml-cnn", 20_000, 200, {"filters": 64}),
     "rnn": ("xml-rnn", 20_000, 200, {"units": 128}),
+    "clusters": ("xml-rnn", 60_000, 30, {"units": 128, "output": "clusters"}),
+    "transformer": ("transformer", 500, 120, {"encoder": str(minilm()), "length": 128}),
 }
 
 
-def planted(n_labels, n_words, n=80):
+def planted(n_labels, n_words, n=80, n_terms=20_000):
     random = np.random.default_rng(0)
-    tokens = random.integers(2, 20_000, n * n_words).astype(np.int32)
-    X = TokenSequences(tokens, np.arange(n + 1) * n_words, 20_000)
+    tokens = random.integers(2, n_terms, n * n_words).astype(np.int32)
+    X = TokenSequences(tokens, np.arange(n + 1) * n_words, n_terms)
     rows, labels = np.repeat(np.arange(n), 3), random.integers(0, n_labels, 3 * n)
     return X, csr_array((np.ones(3 * n, np.float32), (rows, labels)), (n, n_labels))
 
@@ -40,9 +46,9 @@ def trained(case):
     import resource
 
     name, n_labels, n_words, settings = CASES[case]
-    X, Y = planted(n_labels, n_words)
+    X, Y = planted(n_labels, n_words, n_terms=30_522 if name == "transformer" else 20_000)
     model = models.create(name, batch=40, **SMALL, **settings)
-    told = model._memory(X, n_labels)
+    told = model._memory(X, Y)
     model.fit(X, Y)
     return {"told": told, "peak": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 

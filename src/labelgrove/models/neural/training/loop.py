@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer, SparseAdam
@@ -371,7 +372,9 @@ def open_fabric(settings: Training) -> Fabric:
             f"{settings.device!r}"
         )
     precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
-    strategy = "auto" if settings.devices == 1 else "ddp_spawn"
+    # a step may leave parts of a network out, such as clusters that no text of a batch visits
+    several = DDPStrategy(start_method="spawn", find_unused_parameters=True)
+    strategy = "auto" if settings.devices == 1 else several
     try:
         devices: Any = [int(number)] if colon else settings.devices
         return Fabric(
