@@ -60,7 +60,7 @@ def network(vectors: Any, n_labels: int, sparse: bool) -> Any:
 
 def ours(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
     from labelgrove.core.types import Run
-    from labelgrove.models.neural.classifier import AllLabels
+    from labelgrove.models.neural.objectives import AllLabels
     from labelgrove.models.neural.training.batches import padding_share
     from labelgrove.models.neural.training.loop import train
     from labelgrove.models.neural.training.settings import Training
@@ -113,7 +113,7 @@ def plain(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
 def judged(net: Any, X: Any, Y: Any, seconds: float) -> dict[str, float]:
     import torch
 
-    from labelgrove.models.neural.classifier import AllLabels
+    from labelgrove.models.neural.objectives import AllLabels
     from labelgrove.models.neural.training.settings import Training
 
     net.eval()

@@ -153,6 +153,9 @@ class Classifier(Part):
     threads: int | None
     n_labels_: int
 
+    def check_needs(self) -> None:
+        """Refuse, before texts are read, what training needs and cannot have, such as a file."""
+
     def views(self) -> dict[str, ViewSpec]:
         """Return the views of the text it asks for; with several, X is a `Views`."""
         return {"text": ViewSpec("tf-idf")}

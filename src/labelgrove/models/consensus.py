@@ -103,6 +103,11 @@ class Consensus(Classifier):
             )
         return [MODELS.create(name, seed=self.seed, threads=self.threads) for name in self.partners]
 
+    def check_needs(self) -> None:
+        """Refuse what a partner cannot have."""
+        for model in self._new():
+            model.check_needs()
+
     def views(self) -> dict[str, ViewSpec]:
         """Return the partners' views; those that are alike are shared."""
         return {name: spec for own in self._named() for name, spec in own.values()}

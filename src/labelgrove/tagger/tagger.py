@@ -174,6 +174,7 @@ class Tagger(Configured):
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}")
         model = self._new_model()
         model.check_settings()  # before a corpus is read
+        model.check_needs()
         corpus = _as_corpus(texts, labels)
         if isinstance(vocabulary, str | os.PathLike):
             vocabulary = read_vocabulary(vocabulary)

@@ -124,10 +124,12 @@ def beside(name: str, file: str) -> Path | None:
     if path.is_dir():
         return path / file if (path / file).is_file() else None
     hub = need("huggingface_hub", EXTRA, "a model of the Hugging Face hub")
-    try:
-        return Path(hub.hf_hub_download(name, file))
-    except Exception:  # not there, not reached, not allowed: all the same here
-        return None
+    for local in (True, False):
+        try:
+            return Path(hub.hf_hub_download(name, file, local_files_only=local))
+        except Exception:  # not there, not reached, not allowed: all the same here
+            continue
+    return None
 
 
 def specials_of(tokenizer: Any) -> Specials:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelgrove.core.errors import InputError
-from labelgrove.models.neural.parts import label_clusters, outputs
+from labelgrove.models.neural.parts import outputs
 from labelgrove.models.neural.parts.cluster_sizes import (
     choose_sizes,
     cluster_costs,
@@ -261,8 +261,7 @@ def test_ranking_some_at_a_time_changes_nothing(monkeypatch):
     whole_numbers(layer, np.random.default_rng(0), 1)
     hidden = torch.randint(-1, 2, (11, 6)).float()
     wanted = dense_ranking(layer, hidden, 3)
-    for module in (outputs, label_clusters):
-        monkeypatch.setattr(module, "SCORES", 1024)  # five texts, 204 labels
+    monkeypatch.setattr(outputs, "SCORES", 1024)  # five texts, 204 labels
     labels, chances = layer.rank(hidden, 3)
     assert torch.equal(labels, wanted[0])
     torch.testing.assert_close(chances, wanted[1])

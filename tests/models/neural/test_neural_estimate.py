@@ -30,6 +30,7 @@ CASES = {
     "rnn": ("xml-rnn", 20_000, 200, {"units": 128}),
     "clusters": ("xml-rnn", 60_000, 30, {"units": 128, "output": "clusters"}),
     "transformer": ("transformer", 500, 120, {"encoder": str(minilm()), "length": 128}),
+    "frozen": ("transformer", 500, 120, {"encoder": str(minilm()), "length": 128, "frozen": 4}),
 }
 
 
@@ -66,6 +67,8 @@ def test_memory_counts_networks_once_and_the_largest_with_all_its_copies():
     sizes = [estimate.Size(1000, 7), estimate.Size(3000, 5)]
     told = estimate.memory(sizes, Training(), data=11)
     assert told - estimate.BASE == 11 + 4 * (4000 + 4 * 3000 + 2 * 5)
+    kept = [estimate.Size(1000, 7), estimate.Size(3000, 5, frozen=2000)]
+    assert told - estimate.memory(kept, Training(), data=11) == 4 * 3 * 2000
     averaged = estimate.memory(sizes, Training(average_from=1), data=11)
     assert averaged - told == 4 * 3000
 

@@ -67,14 +67,6 @@ class AplcXlnet(PretrainedClassifier):
         self.hidden = hidden
         self.dropout = dropout
 
-    @property
-    def _decay(self) -> float:
-        return self.decay
-
-    @property
-    def _gate_loss(self) -> bool:
-        return self.gate_loss
-
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
         return sizes_for(self.clusters, counts, n_inputs, self.decay, self.batch, n_documents)
 

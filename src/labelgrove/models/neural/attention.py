@@ -23,7 +23,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree, label_vectors
 from labelgrove.models.neural.classifier import fit_network
-from labelgrove.models.neural.objectives import top
+from labelgrove.models.neural.objectives import in_batches, top
 from labelgrove.models.neural.parts.attention_network import LabelNetwork, TextNetwork
 from labelgrove.models.neural.parts.descent import Descent, Reached, judges_of
 from labelgrove.models.neural.parts.embedding import WordEmbedding
@@ -32,6 +32,7 @@ from labelgrove.models.neural.parts.samplers import Everything, Generated, Sampl
 from labelgrove.models.neural.sampled import SampledLabels, Way
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.estimate import Size
+from labelgrove.models.neural.training.loop import device_of
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.models.neural.words import WordClassifier
 
@@ -253,6 +254,9 @@ class AttentionClassifier(WordClassifier):
         ]
 
     # --- ranking ------------------------------------------------------------------------------
+
+    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
+        return in_batches(X, k, self.batch, device_of(self.device), self._rank_batch)
 
     def _rank_batch(self, tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
         if not self.trees_:

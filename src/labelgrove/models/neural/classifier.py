@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor, nn
+from torch import nn
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
@@ -24,7 +24,6 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Estimate, FitContext, Run
 from labelgrove.models.neural.training import estimate
-from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.checkpoint import check_all
 from labelgrove.models.neural.training.loop import (
     RATES,
@@ -49,6 +48,10 @@ class NeuralClassifier(Classifier):
 
     Attributes
     ----------
+    reads
+        The features whose tokens it reads.
+    saves_memory
+        What to do where memory will not do.
     networks_
         The trained networks.
     n_terms_
@@ -61,6 +64,8 @@ class NeuralClassifier(Classifier):
     """
 
     shared: ClassVar[type[Training]] = Training
+    reads: ClassVar[str] = "words"
+    saves_memory: ClassVar[str] = "lower batch or length"
     uses_validation: ClassVar[bool] = True
 
     batch: int
@@ -96,28 +101,38 @@ class NeuralClassifier(Classifier):
         if not Y.nnz:
             raise InputError("none of the documents has a label")
         validation = self._validation(context, tokens.n_terms, Y)
-        self._tell(tokens, context.run.progress)
-        estimate.check(self._memory(tokens, Y), device_of(self.device))
+        self._look(tokens, context.run.progress)
+        estimate.check(self._memory(tokens, Y), device_of(self.device), self.saves_memory)
         self._data = _about((tokens, Y), validation)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, self._belongs())
-        with _threads(self.threads), torch.random.fork_rng():
+        with limited_threads(self.threads), torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.n_terms_, self.n_labels_ = tokens.n_terms, int(Y.shape[1])
             self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
             self._learn(tokens, Y, validation, context)
 
-    @abstractmethod
     def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
         """Return the tokens that are read, of ``known`` ones if those are settled."""
+        if not isinstance(X, TokenSequences):
+            raise InputError(
+                f"{self.name} reads {self.reads} in their order: use the features {self.reads!r}, "
+                f"not {type(X).__name__}"
+            )
+        if known is not None and X.n_terms != known:
+            raise InputError(
+                f"X has {X.n_terms:,} {self.reads}, but {self.name} learned with {known:,}: use "
+                "the featurizer it was trained with"
+            )
+        return X
 
     @abstractmethod
     def _readable(self, X: TokenSequences) -> NDArray[np.bool_]:
         """Tell which texts have anything that a network can read, shape (n,)."""
 
     @abstractmethod
-    def _tell(self, X: TokenSequences, progress: Progress) -> None:
-        """Say what of the training documents will not be read."""
+    def _look(self, X: TokenSequences, progress: Progress) -> None:
+        """Look at what there is to learn from, and say what of it will not be read."""
 
     @abstractmethod
     def _learn(
@@ -162,7 +177,7 @@ class NeuralClassifier(Classifier):
         """Tell what `fit` would take: its memory is computed, its time measured on some batches."""
         tokens, device = self._tokens(X), device_of(self.device)
         needed = self._memory(tokens, Y)
-        estimate.check(needed, device)
+        estimate.check(needed, device, self.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
         quiet = replace(context, run=Run(), validation=None)
         trial = self._trial().fit(tokens[few], Y[few], context=quiet)
@@ -207,7 +222,11 @@ class NeuralClassifier(Classifier):
 
     def _rank(self, X: Features, k: int) -> Ranking:
         tokens = self._tokens(X, self.n_terms_)
-        ranking = self._rank_tokens(tokens, k)
+        device = device_of(self.device)
+        for network in self.networks_:
+            network.to(device).eval()
+        with limited_threads(self.threads), torch.inference_mode():
+            ranking = self._rank_tokens(tokens, k)
         # a network has nothing to say of what it cannot read
         unread = ~self._readable(tokens)
         if unread.any():
@@ -215,23 +234,9 @@ class NeuralClassifier(Classifier):
             ranking.labels[unread], ranking.scores[unread] = best, self.shares_[best]
         return ranking
 
-    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
-        """Rank texts batch by batch, those of like length together."""
-        device = device_of(self.device)
-        for network in self.networks_:
-            network.to(device).eval()
-        labels = np.full((len(X), k), -1, np.int32)
-        scores = np.zeros((len(X), k), np.float32)
-        with _threads(self.threads), torch.inference_mode():
-            for rows in by_length(X.lengths, self.batch):
-                tokens, lengths = padded(X, rows)
-                ranking = self._rank_batch(tokens.to(device), lengths.to(device), k).pad(k)
-                labels[rows], scores[rows] = ranking.labels, ranking.scores
-        return Ranking(labels, scores)
-
     @abstractmethod
-    def _rank_batch(self, tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
-        """Rank some texts, tokens (b, T)."""
+    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
+        """Rank texts; the networks are where they should be."""
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -245,6 +250,7 @@ class NeuralClassifier(Classifier):
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned."""
+        state["n_terms_"]  # a KeyError tells of another version
         weights = {name: value for name, value in state.items() if name.startswith("network")}
         super().set_state({name: value for name, value in state.items() if name not in weights})
         self.networks_ = []
@@ -290,7 +296,7 @@ def _about(
 
 
 @contextmanager
-def _threads(threads: int | None) -> Iterator[None]:
+def limited_threads(threads: int | None) -> Iterator[None]:
     """Let torch use so many threads for a while."""
     before = torch.get_num_threads()
     torch.set_num_threads(workers(threads))

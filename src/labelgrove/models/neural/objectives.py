@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -130,16 +132,44 @@ def ranked(
     network: PooledNetwork, X: TokenSequences, k: int, batch: int, windows: Windows | None = None
 ) -> Ranking:
     """Rank texts batch by batch, those of like length together; a text has its best window's."""
-    pieces, owners = (X, None) if windows is None else windows.split(X)
-    labels = np.full((len(pieces), k), -1, np.int32)
-    scores = np.zeros((len(pieces), k), np.float32)
+    pieces, owners = (X, np.arange(len(X))) if windows is None else windows.split(X)
     device = next(network.parameters()).device
-    for rows in by_length(pieces.lengths, batch):
-        tokens, lengths = (each.to(device) for each in padded(pieces, rows))
-        found = as_ranking(*network.rank(tokens, lengths, k)).pad(k)
+
+    def rank(tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
+        return as_ranking(*network.rank(tokens, lengths, k))
+
+    return best_of(in_batches(pieces, k, batch, device, rank), owners, len(X))
+
+
+def in_batches(
+    X: TokenSequences,
+    k: int,
+    batch: int,
+    device: torch.device,
+    rank: Callable[[Tensor, Tensor, int], Ranking],
+) -> Ranking:
+    """Rank texts batch by batch, those of like length together.
+
+    Parameters
+    ----------
+    X
+        Tokens of n texts.
+    k
+        Labels of each.
+    batch
+        Texts at once.
+    device
+        Where tokens go.
+    rank
+        Takes tokens (b, T), lengths (b,) and k.
+    """
+    labels = np.full((len(X), k), -1, np.int32)
+    scores = np.zeros((len(X), k), np.float32)
+    for rows in by_length(X.lengths, batch):
+        tokens, lengths = (each.to(device) for each in padded(X, rows))
+        found = rank(tokens, lengths, k).pad(k)
         labels[rows], scores[rows] = found.labels, found.scores
-    ranking = Ranking(labels, scores)
-    return ranking if owners is None else best_of(ranking, owners, len(X))
+    return Ranking(labels, scores)
 
 
 def top(probabilities: Tensor, k: int) -> Ranking:

@@ -16,7 +16,7 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
 from labelgrove.models.neural.classifier import fit_network
-from labelgrove.models.neural.objectives import PooledLabels, as_ranking
+from labelgrove.models.neural.objectives import PooledLabels, ranked
 from labelgrove.models.neural.parts.cluster_sizes import sizes_for, weights_of
 from labelgrove.models.neural.parts.embedding import WordEmbedding
 from labelgrove.models.neural.parts.encoders import BiLSTM, Convolutions
@@ -99,7 +99,7 @@ class PooledClassifier(WordClassifier):
         counts = np.zeros(self.n_labels_, np.int64)
         return self._built(torch.zeros(self.n_terms_, self.vector_size_), counts)
 
-    def _rank_batch(self, tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
+    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
         network = self.networks_[0]
         assert isinstance(network, PooledNetwork)
-        return as_ranking(*network.rank(tokens, lengths, k))
+        return ranked(network, X, k, self.batch)

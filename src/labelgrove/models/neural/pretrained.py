@@ -12,12 +12,13 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
-from labelgrove.models.neural.classifier import NeuralClassifier, fit_network
-from labelgrove.models.neural.objectives import PooledLabels, as_ranking
+from labelgrove.models.neural.classifier import NeuralClassifier, fit_network, limited_threads
+from labelgrove.models.neural.objectives import PooledLabels, ranked
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.cluster_sizes import weights_of
 from labelgrove.models.neural.parts.label_clusters import new_output
@@ -27,8 +28,10 @@ from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import device_of
 from labelgrove.models.neural.training.settings import PretrainedTraining, Training
-from labelgrove.models.neural.training.windows import Windows, best_of
+from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
+
+STEPS = 16  # on the way from no text to a text, in explanations
 
 
 class PretrainedClassifier(NeuralClassifier):
@@ -47,6 +50,10 @@ class PretrainedClassifier(NeuralClassifier):
     """
 
     shared: ClassVar[type[Training]] = PretrainedTraining
+    reads: ClassVar[str] = "subwords"
+    saves_memory: ClassVar[str] = (
+        "lower batch or length, set checkpointing=true, frozen or lora, or choose a smaller encoder"
+    )
     default_encoder: ClassVar[str] = ""
 
     encoder: str
@@ -58,6 +65,8 @@ class PretrainedClassifier(NeuralClassifier):
     lora: int
     hidden: int
     dropout: float
+    decay: float = 2.0
+    gate_loss: bool = True
     config_: str
     specials_: dict[str, Any]
     pooling_: Literal["first", "last", "mean"]
@@ -65,12 +74,35 @@ class PretrainedClassifier(NeuralClassifier):
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: subwords of the encoder's own tokenizer."""
-        settings = {"tokenizer": self._name, "length": self.length * self.windows}
+        # one token more than can be read, to know what was cut
+        settings = {"tokenizer": self._name, "length": self.length * self.windows + 1}
         return {"text": ViewSpec("subwords", settings)}
 
     @property
     def _name(self) -> str:
         return self.encoder or self.default_encoder
+
+    def check_settings(self) -> None:
+        """Refuse values out of range, and low-rank updates of frozen layers."""
+        super().check_settings()
+        if self.lora and self.frozen:
+            raise InputError(
+                f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
+                "encoder as it is, so set one of them to 0"
+            )
+
+    def check_needs(self) -> None:
+        """Refuse an encoder that cannot be had, or cannot do what the settings ask of it."""
+        super().check_needs()
+        if self.lora:
+            need("peft", "lora", "low-rank updates (lora)")
+        specials = specials_of(load_tokenizer(self._name))
+        encoder = pretrained.skeleton(self._name)
+        self._windows(specials)
+        self._check(encoder, specials, specials.n_terms)
+        pretrained.freeze(encoder, self.frozen)
+        if self.checkpointing:
+            pretrained.checkpointed(encoder)
 
     # --- what a model decides -----------------------------------------------------------------
 
@@ -78,40 +110,28 @@ class PretrainedClassifier(NeuralClassifier):
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
         """Return the labels in each cluster of the output layer; none if it is linear."""
 
-    @property
-    def _decay(self) -> float:
-        return 2.0
-
-    @property
-    def _gate_loss(self) -> bool:
-        return True
-
     # --- texts --------------------------------------------------------------------------------
-
-    def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
-        if not isinstance(X, TokenSequences):
-            raise InputError(
-                f"{self.name} reads subwords in their order: use the features 'subwords', not "
-                f"{type(X).__name__}"
-            )
-        if known is not None and X.n_terms != known:
-            raise InputError(
-                f"X has {X.n_terms:,} subwords, but {self.name} learned with {known:,}: use the "
-                "featurizer it was trained with"
-            )
-        return X
 
     def _readable(self, X: TokenSequences) -> NDArray[np.bool_]:
         return X.lengths > 0
 
-    def _tell(self, X: TokenSequences, progress: Progress) -> None:
-        windows = self._windows(specials_of(load_tokenizer(self._name)))
+    def _look(self, X: TokenSequences, progress: Progress) -> None:
+        specials = specials_of(load_tokenizer(self._name))
+        self.specials_, self.pooling_ = specials.as_json(), self._pooling(specials)
+        windows = self._windows(specials)
         read = windows.size * windows.most
         if cut := int((X.lengths > read).sum()):
             progress.say(
                 f"{cut:,} documents ({cut / len(X):.1%}) have more than {read:,} tokens (length x "
                 "windows, less those around a text): what follows is not read"
             )
+
+    def _pooling(self, specials: Specials) -> pretrained.Pooling:
+        found = self.pooling
+        return pretrained.pooling_for(self._name, specials) if found == "auto" else found
+
+    def _belongs(self) -> dict[str, Any]:
+        return {**super()._belongs(), "pooling of the encoder": self.pooling_}
 
     def _windows(self, specials: Specials) -> Windows:
         """Return what is read of a text at once, and how often."""
@@ -132,13 +152,9 @@ class PretrainedClassifier(NeuralClassifier):
         validation: tuple[TokenSequences, csr_array] | None,
         context: FitContext,
     ) -> None:
-        encoder = pretrained.load_encoder(self._name)
-        specials = specials_of(load_tokenizer(self._name))
-        self._check(encoder, specials, X)
-        self.config_, self.specials_ = pretrained.config_of(encoder), specials.as_json()
-        self.pooling_ = (
-            pretrained.pooling_for(self._name, specials) if self.pooling == "auto" else self.pooling
-        )
+        encoder, specials = pretrained.load_encoder(self._name), Specials.from_json(self.specials_)
+        self._check(encoder, specials, X.n_terms)
+        self.config_ = pretrained.config_of(encoder)
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         size = self.hidden or pretrained.width_of(encoder)
         self.clusters_ = self._clusters(counts, size, len(X))
@@ -154,12 +170,13 @@ class PretrainedClassifier(NeuralClassifier):
             pretrained.merged(encoder)
         self.networks_ = [network.cpu()]
 
-    def _check(self, encoder: nn.Module, specials: Specials, X: TokenSequences) -> None:
+    def _check(self, encoder: nn.Module, specials: Specials, n_terms: int) -> None:
         """Refuse what the transformer cannot read."""
+        pretrained.width_of(encoder)
         rows = encoder.get_input_embeddings().num_embeddings  # type: ignore[operator]
-        if X.n_terms != specials.n_terms:
+        if n_terms != specials.n_terms:
             raise InputError(
-                f"X has {X.n_terms:,} subwords, and the tokenizer of {self._name} knows "
+                f"X has {n_terms:,} subwords, and the tokenizer of {self._name} knows "
                 f"{specials.n_terms:,}: use the features 'subwords' with tokenizer={self._name!r}"
             )
         if specials.n_terms > rows:
@@ -181,7 +198,7 @@ class PretrainedClassifier(NeuralClassifier):
         between: nn.Module = nn.Dropout(self.dropout)
         if self.hidden:
             between = bottleneck(reader.n_outputs, size, nn.Tanh(), self.dropout)
-        output = new_output(size, counts, self.clusters_, self._decay, self._gate_loss)
+        output = new_output(size, counts, self.clusters_, self.decay, self.gate_loss)
         return PooledNetwork(reader, between, output)
 
     def _network(self, number: int) -> nn.Module:
@@ -199,20 +216,23 @@ class PretrainedClassifier(NeuralClassifier):
         hidden = self.hidden or width
         clusters = self._clusters(counts, hidden, len(X))
         weights = sum(each.numel() for each in encoder.parameters()) + width * self.hidden
-        weights += weights_of(hidden, len(counts), clusters, self._decay)
-        # a layer keeps about 16 vectors of a token, four times as wide inside, and its attention
-        kept = 2 if self.checkpointing else 16 * layers
-        step = longest * (kept * width + (0 if self.checkpointing else layers * heads * longest))
-        return [Size(weights, self.batch * (step + 3 * len(counts)))]
+        weights += weights_of(hidden, len(counts), clusters, self.decay)
+        pretrained.freeze(encoder, self.frozen)
+        frozen = sum(each.numel() for each in encoder.parameters() if not each.requires_grad)
+        if self.lora:
+            frozen = sum(each.numel() for each in encoder.parameters())
+        # a layer that is gone back through keeps about 16 vectors of a token, and its attention
+        layers = 0 if self.frozen < 0 else layers - self.frozen
+        kept = 2 * width
+        if not self.checkpointing:
+            kept += layers * (16 * width + heads * longest)
+        return [Size(weights, self.batch * (longest * kept + 3 * len(counts)), frozen)]
 
     # --- ranking ------------------------------------------------------------------------------
 
     def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
-        pieces, owners = self._windows(Specials.from_json(self.specials_)).split(X)
-        return best_of(super()._rank_tokens(pieces, k), owners, len(X))
-
-    def _rank_batch(self, tokens: Tensor, lengths: Tensor, k: int) -> Ranking:
-        return as_ranking(*self._trained.rank(tokens, lengths, k))
+        windows = self._windows(Specials.from_json(self.specials_))
+        return ranked(self._trained, X, k, self.batch, windows)
 
     @property
     def _trained(self) -> PooledNetwork:
@@ -221,7 +241,7 @@ class PretrainedClassifier(NeuralClassifier):
         return network
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
-        """Return each subword's vector times the gradient of the label's log probability at it.
+        """Return how much each subword adds to the label's log odds; see `path_gradients`.
 
         Of a text in several windows that in which the label is likeliest is explained.
         """
@@ -239,17 +259,64 @@ class PretrainedClassifier(NeuralClassifier):
         assert isinstance(reader, PretrainedReader)
         windows = self._windows(reader.specials)
         pieces, _ = windows.split(tokens[i : i + 1])
-        best, found = -np.inf, np.empty(0, np.float32)
-        for number in range(len(pieces)):
-            ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
-            framed, types = reader.framed(ids, lengths)
-            vectors = reader.embedded(framed).detach().requires_grad_()
-            hidden = network.between(reader.read({"inputs_embeds": vectors}, types, lengths))
-            chance = network.output.log_probability(hidden, label)[0]
-            if float(chance.detach()) > best:
-                (gradient,) = torch.autograd.grad(chance, vectors)
-                weights = (gradient * vectors).sum(2)[0].detach().cpu().numpy()
-                first = len(reader.specials.before)
-                best, place = float(chance.detach()), number * windows.size
-                found = weights[first : first + int(lengths[0])].astype(np.float32)
+        best, place, found = -np.inf, 0, np.empty(0, np.float32)
+        with limited_threads(self.threads):
+            for number in range(len(pieces)):
+                ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
+                weights, odds = path_gradients(network, reader, ids, lengths, label)
+                if odds > best:
+                    best, place, found = odds, number * windows.size, weights
         return Explanation(np.arange(place, place + len(found)), found)
+
+
+def path_gradients(
+    network: PooledNetwork, reader: PretrainedReader, tokens: Tensor, lengths: Tensor, label: int
+) -> tuple[NDArray[np.float32], float]:
+    """Return what each token adds to a label's log odds, and these odds.
+
+    Integrated gradients (Sundararajan, Taly and Yan, ICML 2017): on the way from a text of padding
+    to this one, since at its end, where the label is certain, hardly anything makes a difference.
+
+    Parameters
+    ----------
+    network, reader
+        Of the text.
+    tokens, lengths
+        Shapes (1, T) and (1,).
+    label
+        Which one.
+
+    Returns
+    -------
+    weights, odds
+        Shape (T,), and a number.
+    """
+    ids, types = reader.framed(tokens, lengths)
+    first, n = len(reader.specials.before), int(lengths[0])
+    own = torch.zeros_like(ids, dtype=torch.bool)
+    own[:, first : first + n] = True
+    begin = reader.embedded(ids.masked_fill(own, reader.specials.pad)).detach()
+    end = reader.embedded(ids).detach()
+    share = (torch.arange(STEPS, device=ids.device) + 0.5) / STEPS
+    way = (begin + share[:, None, None] * (end - begin)).requires_grad_()
+    odds = _log_odds(network, reader, way, types, lengths, label)
+    (gradient,) = torch.autograd.grad(odds.sum(), way)
+    weights = ((end - begin)[0] * gradient.mean(0)).sum(1)[first : first + n]
+    with torch.no_grad():
+        reached = float(_log_odds(network, reader, end, types, lengths, label)[0])
+    return weights.cpu().numpy().astype(np.float32), reached
+
+
+def _log_odds(
+    network: PooledNetwork,
+    reader: PretrainedReader,
+    vectors: Tensor,
+    types: Tensor,
+    lengths: Tensor,
+    label: int,
+) -> Tensor:
+    """Return a label's log odds for vectors (s, T', d) of tokens, shape (s,)."""
+    n = len(vectors)
+    read = reader.read({"inputs_embeds": vectors}, types.expand(n, -1), lengths.expand(n))
+    chance = network.output.log_probability(network.between(read), label)
+    return chance - torch.log1p(-chance.exp().clamp(max=1 - 1e-6))

@@ -9,12 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, ViewSpec
 from labelgrove.models.neural.classifier import NeuralClassifier
-from labelgrove.models.neural.parts.vectors import word_vectors
+from labelgrove.models.neural.parts.vectors import check_source, word_vectors
 from labelgrove.models.neural.training.batches import first_words, knows_words
 from labelgrove.models.neural.training.settings import Training, WordTraining
 
@@ -23,6 +22,10 @@ class WordClassifier(NeuralClassifier):
     """A classifier whose networks read words; it has the settings of `WordTraining`."""
 
     shared: ClassVar[type[Training]] = WordTraining
+    saves_memory: ClassVar[str] = (
+        "lower batch, length, units or the number of words (features text.max_words), or let "
+        "attentionxml use its tree (tree='always')"
+    )
 
     length: int
     vectors: str
@@ -35,23 +38,18 @@ class WordClassifier(NeuralClassifier):
         """Return the one view: words, cut after ``length``."""
         return {"text": ViewSpec("words", {"length": self.length})}
 
+    def check_needs(self) -> None:
+        """Refuse a file of vectors that is not there."""
+        super().check_needs()
+        check_source(self.vectors)
+
     def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
-        if not isinstance(X, TokenSequences):
-            raise InputError(
-                f"{self.name} reads words in their order: use the features 'words', not "
-                f"{type(X).__name__}"
-            )
-        if known is not None and X.n_terms != known:
-            raise InputError(
-                f"X has {X.n_terms:,} words, but {self.name} learned with {known:,}: use the "
-                "featurizer it was trained with"
-            )
-        return first_words(X, self.length)
+        return first_words(super()._tokens(X, known), self.length)
 
     def _readable(self, X: TokenSequences) -> NDArray[np.bool_]:
         return knows_words(X)
 
-    def _tell(self, X: TokenSequences, progress: Progress) -> None:
+    def _look(self, X: TokenSequences, progress: Progress) -> None:
         if cut := int((X.lengths >= self.length).sum()):
             progress.say(
                 f"{cut:,} documents ({cut / len(X):.1%}) have {self.length:,} words (length) "

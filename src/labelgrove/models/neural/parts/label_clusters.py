@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,14 +22,13 @@ from torch.nn.functional import linear, logsigmoid, softplus
 from labelgrove.core.errors import InputError
 from labelgrove.models.neural.parts.cluster_sizes import check_decay, check_sizes, tail_width
 from labelgrove.models.neural.parts.outputs import (
-    CHUNK,
-    SCORES,
     Best,
     LinearOutput,
     Output,
     Positives,
     plain_loss,
     precise,
+    show,
 )
 
 CERTAIN = 85.0  # a gate's logit beyond which 1 - p would be 0 in float32
@@ -97,6 +96,8 @@ class LabelClusters(Output):
     tensor([[2, 0],
             [2, 0]])
     """
+
+    leaves_parts_out: ClassVar[bool] = True
 
     order: Tensor
     places: Tensor
@@ -177,7 +178,7 @@ class LabelClusters(Output):
     def _search(self, hidden: Tensor, best: Best) -> None:
         n = self.sizes[0]
         gates = linear(hidden, self.head.weight[n:]).float().sigmoid_()
-        _show(best, hidden, self.head.weight[:n], 0)
+        show(best, hidden, self.head.weight[:n])
         # the likeliest clusters first: what they hold shuts out the others
         for i in gates.mean(0).argsort(descending=True, stable=True).tolist():
             tail, gate = self.tails[i], gates[:, i]
@@ -187,7 +188,7 @@ class LabelClusters(Output):
             if len(rows):
                 reading = tail.reading(hidden[rows])
                 start = self._starts[i + 1]
-                _show(best, reading, tail.labels.weight, start, gate[rows, None], rows)
+                show(best, reading, tail.labels.weight, start, gate=gate[rows, None], rows=rows)
 
     def _labels_at(self, places: Tensor) -> Tensor:
         return self.order[places]
@@ -242,22 +243,6 @@ def new_output(
 def _log_chance(x: Tensor, weight: Tensor, row: int) -> Tensor:
     """Return log sigmoid of vectors (b, w) times one row of weights, shape (b,)."""
     return logsigmoid(precise(linear(x, weight[row : row + 1])))[:, 0]
-
-
-def _show(
-    best: Best,
-    reading: Tensor,
-    weight: Tensor,
-    first: int,
-    gate: Tensor | None = None,
-    rows: Tensor | None = None,
-) -> None:
-    """Show ``best`` a cluster's labels, some at a time, for readings (m, w) and weights (l, w)."""
-    width = max(SCORES // max(len(reading), 1), CHUNK)
-    for some in torch.split(weight, width):
-        chances = linear(reading, some).float().sigmoid_()
-        best.add(chances if gate is None else chances.mul_(gate), first, rows)
-        first += len(some)
 
 
 def _inverse(order: Tensor) -> Tensor:

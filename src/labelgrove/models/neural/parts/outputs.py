@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +38,14 @@ class Output(nn.Module, ABC):
     ----------
     n_labels
         Number of labels.
+
+    Attributes
+    ----------
+    leaves_parts_out
+        Whether a step may give some of its weights no gradient.
     """
+
+    leaves_parts_out: ClassVar[bool] = False
 
     def __init__(self, n_labels: int) -> None:
         super().__init__()
@@ -119,10 +126,7 @@ class LinearOutput(Output):
         return logsigmoid(precise(logits))[:, 0]
 
     def _search(self, hidden: Tensor, best: Best) -> None:
-        width = max(SCORES // max(len(hidden), 1), CHUNK)
-        weights, biases = (torch.split(each, width) for each in self.linear.parameters())
-        for number, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-            best.add(linear(hidden, weight, bias).float().sigmoid_(), number * width)
+        show(best, hidden, self.linear.weight, bias=self.linear.bias)
 
 
 class Best:
@@ -180,6 +184,41 @@ class Best:
     def found(self) -> tuple[Tensor, Tensor]:
         """Return places (int64) and probabilities (float32), best first, both of shape (n, k)."""
         return _places(self._keys), _values(self._keys)
+
+
+def show(
+    best: Best,
+    reading: Tensor,
+    weight: Tensor,
+    first: int = 0,
+    *,
+    bias: Tensor | None = None,
+    gate: Tensor | None = None,
+    rows: Tensor | None = None,
+) -> None:
+    """Show ``best`` a layer's labels, some at a time.
+
+    Parameters
+    ----------
+    best
+        What looks.
+    reading, weight
+        Vectors of texts (m, w), and of labels (l, w).
+    first
+        The place of the first label.
+    bias
+        Of the labels, shape (l,).
+    gate
+        What probabilities are multiplied with, shape (m, 1).
+    rows
+        As of `Best.add`.
+    """
+    width = max(SCORES // max(len(reading), 1), CHUNK)
+    for start in range(0, len(weight), width):
+        some = slice(start, start + width)
+        logits = linear(reading, weight[some], None if bias is None else bias[some])
+        chances = logits.float().sigmoid_()
+        best.add(chances if gate is None else chances.mul_(gate), first + start, rows)
 
 
 def _largest(probabilities: Tensor, first: int, k: int) -> Tensor:

@@ -65,6 +65,7 @@ class PooledNetwork(nn.Module):
     def __init__(self, reader: Reader, between: nn.Module, output: Output) -> None:
         super().__init__()
         self.reader, self.between, self.output = reader, between, output
+        self.leaves_parts_out = output.leaves_parts_out
 
     def forward(
         self,

@@ -44,7 +44,7 @@ class PretrainedReader(Reader):
         super().__init__()
         self.encoder, self.specials, self.pooling = encoder, specials, pooling
         self.n_outputs = width_of(encoder)
-        self._takes = frozenset(inspect.signature(encoder.forward).parameters)
+        self._takes = _inputs(encoder)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return vectors (b, n_outputs) of tokens (b, T)."""
@@ -122,10 +122,12 @@ def config_of(encoder: nn.Module) -> str:
 
 
 def from_config(config: str) -> nn.Module:
-    """Return a transformer like that which `config_of` was asked about, with random weights."""
+    """Return a transformer like that which `config_of` was asked about, with any weights."""
     transformers = need("transformers", EXTRA, "a pretrained encoder")
+    weights = need("transformers.initialization", EXTRA, "a pretrained encoder")
     built = transformers.AutoConfig.for_model(**json.loads(config))
-    return _encoder_only(transformers.AutoModel.from_config(built, dtype=torch.float32), "")
+    with weights.no_init_weights():  # they are put into it next
+        return _encoder_only(transformers.AutoModel.from_config(built, dtype=torch.float32), "")
 
 
 def _encoder_only(model: Any, name: str) -> nn.Module:
@@ -134,14 +136,25 @@ def _encoder_only(model: Any, name: str) -> nn.Module:
             raise InputError(f"{name} has a decoder and no encoder of its own: choose another")
         model = model.get_encoder()
     if getattr(model, "pooler", None) is not None:
-        model.pooler = None  # ours is elsewhere, and this one would never learn
+        model.pooler = nn.Identity()  # ours is elsewhere, and this one would never learn
     found: nn.Module = model
     return found
 
 
 def width_of(encoder: nn.Module) -> int:
     """Return the size of a transformer's vectors."""
-    return int(_config(encoder).hidden_size)
+    found = getattr(_config(encoder), "hidden_size", None)
+    if not isinstance(found, int) or "attention_mask" not in _inputs(encoder):
+        raise InputError(
+            f"{type(encoder).__name__} is no encoder of texts that can be used here: it lacks "
+            "config.hidden_size, or an attention mask for what is padded"
+        )
+    return found
+
+
+def _inputs(encoder: nn.Module) -> frozenset[str]:
+    """Return the names of what a transformer takes."""
+    return frozenset(inspect.signature(encoder.forward).parameters)
 
 
 def longest_input(encoder: nn.Module) -> int | None:
@@ -161,17 +174,18 @@ def pooling_for(name: str, specials: Specials) -> Pooling:
     """Return which vector stands for a text.
 
     That for which the model was trained, if it says so as those of sentence-transformers do. Else
-    that of the token which its tokenizer puts before a text (BERT), or behind it as the last of
-    several (XLNet); without any, all tokens count.
+    that of the token which its tokenizer puts before a text and closes with another (BERT), or
+    behind it as the last of several (XLNet). A tokenizer that only begins a text belongs to a model
+    that reads forwards, whose last token knows all of it. Without any, all tokens count.
     """
     if (told := beside(name, POOLING)) is not None:
         found = json.loads(told.read_text(encoding="utf-8"))
         for key, pooling in TOLD.items():
             if found.get(key) is True or found.get("pooling_mode") == key.split("_")[2]:
                 return pooling
-    if specials.before:
+    if specials.before and specials.behind:
         return "first"
-    return "last" if len(specials.behind) > 1 else "mean"
+    return "last" if specials.before or len(specials.behind) > 1 else "mean"
 
 
 # --- what learns --------------------------------------------------------------------------------
@@ -190,10 +204,11 @@ def freeze(encoder: nn.Module, layers: int) -> None:
             f"frozen is {layers}, but the encoder has {len(stack)} layers: give fewer, or -1 for "
             "all of it"
         )
-    above = {id(each) for layer in stack[layers:] for each in layer.parameters()}
-    for parameter in encoder.parameters():
-        if id(parameter) not in above:
-            parameter.requires_grad_(False)
+    parameters = list(encoder.parameters())  # from below, as the text goes through them
+    places = {id(each): place for place, each in enumerate(parameters)}
+    last = max(places[id(each)] for each in stack[layers - 1].parameters())
+    for parameter in parameters[: last + 1]:
+        parameter.requires_grad_(False)
 
 
 def checkpointed(encoder: nn.Module) -> None:
@@ -202,9 +217,10 @@ def checkpointed(encoder: nn.Module) -> None:
         raise InputError(
             f"{type(encoder).__name__} cannot compute inner values again: leave checkpointing out"
         )
-    encoder.gradient_checkpointing_enable(  # type: ignore[operator]
-        gradient_checkpointing_kwargs={"use_reentrant": False}
-    )
+    model: Any = encoder
+    model.config.use_cache = False  # there is nothing to go on from
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    model.disable_input_require_grads()  # else what is frozen is gone back through, for nothing
 
 
 def with_updates(encoder: nn.Module, rank: int) -> nn.Module:

@@ -48,11 +48,7 @@ def word_vectors(
         return _random(X.n_terms, size or 300, seed)
     if source == "corpus":
         return _from_corpus(X, size or 300, seed, workers(threads))
-    if not Path(source).is_file():
-        raise InputError(
-            f"vectors={source!r}: there is no such file; give one of GloVe or word2vec as text "
-            "(such as those of https://nlp.stanford.edu/projects/glove), 'corpus' or 'random'"
-        )
+    check_source(source)
     words = context.featurizers.get("text")
     if not isinstance(words, Words):
         raise InputError(
@@ -72,6 +68,15 @@ def word_vectors(
         )
     context.run.progress.say(f"{found.share_found:.0%} of the words have a vector in {source}")
     return found.matrix
+
+
+def check_source(source: str) -> None:
+    """Refuse a source of vectors that is neither known nor a file."""
+    if source not in ("random", "corpus") and not Path(source).is_file():
+        raise InputError(
+            f"vectors={source!r}: there is no such file; give one of GloVe or word2vec as text "
+            "(such as those of https://nlp.stanford.edu/projects/glove), 'corpus' or 'random'"
+        )
 
 
 def _random(n: int, size: int, seed: int) -> NDArray[np.float32]:

@@ -25,10 +25,13 @@ class Size(NamedTuple):
         All of them.
     batch
         Numbers that a step keeps for its batch until it has gone back through the network.
+    frozen
+        Weights that do not learn.
     """
 
     weights: int
     batch: int
+    frozen: int = 0
 
 
 def memory(sizes: Sequence[Size], training: Training, data: int) -> int:
@@ -43,9 +46,14 @@ def memory(sizes: Sequence[Size], training: Training, data: int) -> int:
     data
         Bytes of the documents.
     """
-    # gradients, two moments of Adam, the best weights, and maybe their mean
-    copies = 4 + (training.average_from is not None)
-    peak = max(copies * each.weights + 2 * each.batch // training.devices for each in sizes)
+    # gradients and two moments of Adam; the best weights, and maybe their mean
+    copies = 1 + (training.average_from is not None)
+    peak = max(
+        3 * (each.weights - each.frozen)
+        + copies * each.weights
+        + 2 * each.batch // training.devices
+        for each in sizes
+    )
     return BASE + data + BYTES * (sum(each.weights for each in sizes) + peak)
 
 
@@ -58,14 +66,13 @@ def free(device: torch.device) -> int | None:
     return min(known, default=None)
 
 
-def check(needed: int, device: torch.device) -> None:
-    """Refuse a training that memory will not do for."""
+def check(needed: int, device: torch.device, advice: str) -> None:
+    """Refuse a training that memory will not do for, with advice on what to do."""
     there = free(device)
     if there is not None and needed > SPARE * there:
         raise InputError(
             f"training needs about {gigabytes(needed)} of memory, and {gigabytes(there)} are free "
-            f"on {device}: lower batch, length, units or the number of words (features "
-            "text.max_words), or let attentionxml use its tree (tree='always')"
+            f"on {device}: {advice}"
         )
 
 

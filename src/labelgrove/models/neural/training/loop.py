@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,8 @@ HISTORY = "history.jsonl"
 DEVICES = ("auto", "cpu", "cuda", "mps")
 # an evaluation costs about a third of a step per document, and may cost a tenth of the training
 PER_EVALUATION = 10 / 3
-RATES = ("learning_rate", "clip", "clip_recent")  # what may change when a training is resumed
+# what may change when a training is resumed
+RATES = ("learning_rate", "encoder_rate", "hidden_rate", "clip", "clip_recent")
 Event = dict[str, float | int]
 
 
@@ -115,7 +116,7 @@ def train(
     history
         An event for each evaluation.
     """
-    fabric = open_fabric(settings)
+    fabric = open_fabric(settings, getattr(network, "leaves_parts_out", False))
     if settings.devices == 1:
         return _train(fabric, network, objective, settings, run, dict(belongs), title)
     # other processes cannot share a progress bar
@@ -203,7 +204,7 @@ class _Trainer:
         self.standing = Standing()
         self.shown: dict[str, float] = {}
         self._objective, self._settings, self._run = objective, settings, run
-        self._belongs = belongs
+        self._belongs, self._known = belongs, {each.name for each in fields(settings)}
         self._fabric, self._bare = fabric, network
         self._parameters = [p for p in network.parameters() if p.requires_grad]
         optimizers = new_optimizers(network, settings)
@@ -260,9 +261,12 @@ class _Trainer:
         again = "begin anew"
         if self._kept:
             again = f"go on from step {self._kept:,} (resume=True; --resume) or begin anew"
+        rates = ", ".join(
+            f"{name} (now {rate:g})" for name, rate in self._rates().items() if "_rate" in name
+        )
         raise DivergedError(
             f"the {what} is {value} at step {step:,} (epoch {self.standing.epoch + 1}): lower "
-            f"learning_rate (now {self._settings.learning_rate:g}) or set clip, and {again}"
+            f"{rates} or set clip, and {again}"
         )
 
     def evaluate(self) -> None:
@@ -349,11 +353,11 @@ class _Trainer:
             f"resuming after {self.standing.steps:,} steps (epoch {self.standing.epoch + 1})"
         )
         for name, value in self._rates().items():
-            if value != facts["rates"][name]:
-                self._run.progress.say(f"{name} is {value} now and was {facts['rates'][name]}")
+            if value != facts["rates"].get(name):
+                self._run.progress.say(f"{name} is {value} now and was {facts['rates'].get(name)}")
 
     def _rates(self) -> dict[str, float | None]:
-        return {name: getattr(self._settings, name) for name in RATES}
+        return {name: getattr(self._settings, name) for name in RATES if name in self._known}
 
     def _note(self) -> None:
         """Write the history, whole: after a resume it may be shorter than what was written."""
@@ -363,8 +367,16 @@ class _Trainer:
             (self._run.folder / HISTORY).write_text("".join(lines), encoding="utf-8")
 
 
-def open_fabric(settings: Training) -> Fabric:
-    """Return the device and precision that the settings ask for."""
+def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
+    """Return the device and precision that the settings ask for.
+
+    Parameters
+    ----------
+    settings
+        With device, devices and precision.
+    leaves_parts_out
+        Whether a step may give some weights no gradient, which several processes must know.
+    """
     kind, colon, number = settings.device.partition(":")
     if kind not in DEVICES:
         raise InputError(
@@ -372,9 +384,9 @@ def open_fabric(settings: Training) -> Fabric:
             f"{settings.device!r}"
         )
     precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
-    # a step may leave parts of a network out, such as clusters that no text of a batch visits
-    several = DDPStrategy(start_method="spawn", find_unused_parameters=True)
-    strategy = "auto" if settings.devices == 1 else several
+    strategy: str | DDPStrategy = "auto"
+    if settings.devices > 1:
+        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=leaves_parts_out)
     try:
         devices: Any = [int(number)] if colon else settings.devices
         return Fabric(

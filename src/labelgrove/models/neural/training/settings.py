@@ -119,10 +119,10 @@ class PooledTraining(WordTraining):
         ``"linear"``, a number for every label, or ``"clusters"``: frequent labels in front, rare
         ones in clusters behind gates (APLC).
     clusters
-        Shares of the labels in each cluster, such as [0.5, 0.5], the most frequent first, or
-        ``"auto"`` for those that make a training step fastest.
+        Of ``output="clusters"``: shares of the labels in each, such as [0.5, 0.5], the most
+        frequent first, or ``"auto"`` for those that make a training step fastest.
     decay
-        How many times smaller a text's vector is from cluster to cluster.
+        Of ``output="clusters"``: how many times smaller a text's vector is from cluster to cluster.
     """
 
     output: Literal["linear", "clusters"] = "linear"
@@ -155,7 +155,8 @@ class PretrainedTraining(Training):
     frozen
         Lowest layers that do not learn, with what is below them; -1 for the whole transformer.
     lora
-        Rank of low-rank updates, which then learn instead of the transformer; 0 for none.
+        Rank of low-rank updates to linear layers, which then learn instead of the transformer; 0
+        for none. Attention of XLNet is not among these layers.
     """
 
     encoder: str = ""
@@ -198,6 +199,13 @@ def _is_list_of_sizes(value: Any) -> bool:
     return all(isinstance(each, kinds) and each >= 1 for each in value)
 
 
+def _is_shares(value: Any) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return bool(value == "auto")
+    numbers = all(isinstance(each, int | float) and each > 0 for each in value)
+    return bool(value) and numbers and abs(sum(value) - 1) <= 0.01
+
+
 COUNT = Range(lambda value: value >= 1, "a whole number from 1")
 FROM_ZERO = Range(lambda value: value >= 0, "a whole number from 0")
 POSITIVE = Range(lambda value: 0 < value < math.inf, "a number above 0")
@@ -218,6 +226,7 @@ RANGES = {
     **dict.fromkeys(("weight_decay", "checkpoint_minutes"), NOT_NEGATIVE),
     **dict.fromkeys(("dropout", "vector_dropout"), DROPOUT),
     **dict.fromkeys(("layers", "widths"), SIZES),
+    "clusters": Range(_is_shares, "'auto', or shares that sum to 1, such as [0.5, 0.5]"),
     "warmup": SHARE,
     "decay": Range(lambda value: 1 <= value < math.inf, "a number from 1"),
     "frozen": Range(lambda value: value >= -1, "a whole number from -1"),
