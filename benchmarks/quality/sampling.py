@@ -34,12 +34,18 @@ from trial import (
 
 HERE = Path(__file__).parent
 TRAIN = {"debtags": 8000, "congress": 5000, "tibkat": 5000}
-SAMPLERS = ("generated", "static", "uniform", "all")
+SAMPLERS = {
+    "generated": {"sampler": "generated"},
+    "generated, 20 epochs": {"sampler": "generated", "epochs": 20},
+    "static": {"sampler": "static"},
+    "uniform": {"sampler": "uniform"},
+    "all": {"sampler": "all"},
+}
 SEEDS = (0, 1)
 FIGURE = "sampling.svg"
 
 
-def settings(case: Case, sampler: str) -> dict[str, Any]:
+def settings(case: Case, name: str) -> dict[str, Any]:
     """Return what is not default.
 
     With few labels a document has fewer candidates, so that there is something to choose: about a
@@ -49,17 +55,17 @@ def settings(case: Case, sampler: str) -> dict[str, Any]:
     """
     few = {"candidates": 60, "max_leaf": 10} if case.where == "debtags" else {}
     return {
-        "sampler": sampler, "units": 64, "layers": [64, 64, 64], "vectors": case.glove,
-        "length": 128, "epochs": 10, "batch": 40, "patience": 100, "learning_rate": 0.01,
-        "schedule": "linear", **few,
+        "units": 64, "layers": [64, 64, 64], "vectors": case.glove, "length": 128, "epochs": 10,
+        "batch": 40, "patience": 100, "learning_rate": 0.01, "schedule": "linear",
+        **few, **SAMPLERS[name],
     }  # fmt: skip
 
 
-def wanted(where: str, sampler: str) -> tuple[int, ...]:
+def wanted(where: str, name: str) -> tuple[int, ...]:
     """Return the seeds of a sampler on a set; none for all labels of tibkat."""
-    if sampler == "all" and where == "tibkat":
+    if name == "all" and where == "tibkat":
         return ()
-    return SEEDS[:1] if (where, sampler) == ("congress", "all") else SEEDS  # it takes long
+    return SEEDS[:1] if (where, name) == ("congress", "all") else SEEDS  # it takes long
 
 
 def results(work: Path, where: str) -> dict[str, list[Result]]:
@@ -163,7 +169,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
     parser.add_argument("--sets", default=",".join(TRAIN), help="default: %(default)s")
-    parser.add_argument("--samplers", default=",".join(SAMPLERS), help="default: %(default)s")
+    parser.add_argument("--samplers", default=";".join(SAMPLERS), help="default: %(default)s")
     parser.add_argument("--seeds", default="0,1", help="default: %(default)s")
     parser.add_argument("--threads", type=int, help="default: all cores")
     parser.add_argument("--out", type=Path, default=HERE / "sampling.md", help="the tables")
@@ -171,12 +177,12 @@ def main() -> None:
     for seed in map(int, asked.seeds.split(",")):
         for where in asked.sets.split(","):
             case = Case(where, seed, TRAIN[where], asked.data, asked.work, asked.threads)
-            for name in asked.samplers.split(","):
+            for name in asked.samplers.split(";"):
                 if seed in wanted(where, name):
                     make = partial(trained, case, name, "lightattention", settings(case, name))
                     measure(case, name, make)
                     asked.out.write_text(report(asked.work), encoding="utf-8")
-                    drawn = draw("Four samplers", panels(asked.work))
+                    drawn = draw("What a training step judges", panels(asked.work))
                     asked.out.with_name(FIGURE).write_text(drawn, encoding="utf-8")
 
 

@@ -25,6 +25,7 @@ STYLES = (
     ("#d55e00", "square"),
     ("#00805f", "triangle"),
     ("#9b4f96", "diamond"),
+    ("#767676", "circle"),
 )
 
 Points = tuple[Sequence[float], Sequence[float]]  # sizes and what was measured, above 0 if growth
@@ -114,10 +115,10 @@ class _Axis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return four to ten round numbers."""
-        rough = (self.high - self.low) / 5
+        """Return three to six round numbers."""
+        rough = (self.high - self.low) / 6
         unit = 10.0 ** floor(log10(rough))
-        step = unit * max(factor for factor in (1, 2, 5) if factor * unit <= rough)
+        step = unit * min(factor for factor in (1, 2, 5, 10) if factor * unit >= rough)
         return [step * i for i in range(ceil(self.low / step), floor(self.high / step) + 1)]
 
 
