@@ -223,7 +223,13 @@ def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) 
     if held is None:
         return learned
     context.run.progress.say(f"calibrating on {held[0].shape[0]:,} held-out documents")
-    return calibrated_on(learned, model.rank(held[0], PLACES), held[1])
+    ranking = model.rank(held[0], PLACES)
+    if not ranking.top(5).hits(held[1]).any():
+        context.run.progress.say(
+            "no held-out document has one of its labels among the first five: the model has "
+            "learned nothing yet, so train it longer or with more documents"
+        )
+    return calibrated_on(learned, ranking, held[1])
 
 
 def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:

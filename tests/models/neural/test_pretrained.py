@@ -442,8 +442,17 @@ def test_xlnet_does_not_compute_inner_values_again(tmp_path):
 
 def test_a_model_that_cannot_be_had_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"xlnet/xlnet-base-cased.*hf download"):
+    with pytest.raises(InputError, match=r"no model 'xlnet/xlnet-base-cased'.*hf download"):
         Tagger("aplc-xlnet").fit(["a", "b"], [["x"], ["y"]])
+
+
+def test_a_folder_without_the_tokenizers_files_is_refused(tmp_path):
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(minilm() / name, folder / name)
+    with pytest.raises(InputError, match="files of the tokenizer are missing"):
+        Tagger(models.create("transformer", encoder=str(folder))).fit(["a", "b"], [["x"], ["y"]])
 
 
 def test_subwords_of_another_tokenizer_are_refused(tmp_path):

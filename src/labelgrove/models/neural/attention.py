@@ -118,6 +118,11 @@ class AttentionClassifier(WordClassifier):
         self.vector_size_ = int(vectors.shape[1])
         self.networks_, self.trees_, self.history_ = [], [], []
         if not self._grows(self.n_labels_):
+            if self._wants_tree(self.n_labels_):
+                context.run.progress.say(
+                    f"{self.n_labels_:,} labels are no more than a cluster holds "
+                    f"(max_leaf={self.max_leaf:,}): all are judged"
+                )
             for number in range(self.ensemble):
                 step = f"network {number + 1}"
                 self._begin(step)

@@ -178,6 +178,7 @@ def _train(
                 shown.advance(len(rows), loss=loss, **training.shown)
                 if standing.step in due:
                     training.evaluate()
+                    shown.advance(0, loss=loss, **training.shown)
                 if interrupted():
                     training.keep()
                     raise KeyboardInterrupt
