@@ -170,35 +170,6 @@ def grown(n_labels: int, tree: str) -> dict[str, float]:
     return {"train": trained, "rank": ranked, "MB": peak / 1024, "MB before": before / 1024}
 
 
-def sampled(n_labels: int, sampler: str) -> dict[str, float]:
-    """Train LightAttention for two short epochs, of which the second counts, then rank."""
-    from labelgrove import models
-
-    X, Y = planted(n_labels)
-    few = 40 * BATCH
-    model = models.create(
-        *("lightattention",), units=64, layers=[64, 64, 64], vector_size=64, epochs=2, batch=BATCH,
-        sampler=sampler, evaluate_every=2**31, device="cpu",
-    )  # fmt: skip
-    began = time.perf_counter()
-    model.fit(X[:few], Y[:few])
-    spent = time.perf_counter() - began
-    first, second = (event["seconds"] for event in model.history_)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    model.rank(X[:BATCH], 5)
-    began = time.perf_counter()
-    model.rank(X[:400], 5)
-    ranked = 400 / (time.perf_counter() - began)
-    weights = sum(each.numel() for net in model.networks_ for each in net.parameters())
-    return {
-        "ms": 1000 * (second - first) / 40,
-        "before": spent - second,
-        "rank": ranked,
-        "MB": peak / 1024,
-        "weights": 4 * weights / 2**20,
-    }
-
-
 # --- the tables -------------------------------------------------------------------------------
 
 
@@ -246,25 +217,6 @@ def growth_table(sizes: list[int]) -> list[str]:
     return lines
 
 
-def sampling_table(sizes: list[int]) -> list[str]:
-    lines = [
-        "| labels | judged | ms a step | tree, s | ranks, documents/s | peak MB | weights, MB "
-        "| peak less 5 x weights |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for n_labels in sizes:
-        for sampler in ("all", "generated") if n_labels <= 10_000 else ("generated",):
-            found = step("sampled", n_labels, sampler)
-            judged = "all" if sampler == "all" else "about 500"
-            grown = "" if sampler == "all" else f"{found['before']:.0f}"
-            lines.append(
-                f"| {n_labels:,} | {judged} | {found['ms']:.0f} | {grown} | {found['rank']:.0f} "
-                f"| {found['MB']:,.0f} | {found['weights']:,.0f} "
-                f"| {found['MB'] - 5 * found['weights']:,.0f} |"
-            )
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data sets")
@@ -272,15 +224,12 @@ def main() -> None:
     parser.add_argument("--lengths", default="128,500", help="default: %(default)s")
     parser.add_argument("--epochs", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--labels", default="1000,10000,100000", help="default: %(default)s")
-    parser.add_argument(
-        "--sampled", default="1000,10000,100000,1000000", help="labels, default: %(default)s"
-    )
     parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.step:
         way, *words = asked.step
-        if way in ("grown", "sampled"):
-            print(json.dumps({"grown": grown, "sampled": sampled}[way](int(words[0]), words[1])))
+        if way == "grown":
+            print(json.dumps(grown(int(words[0]), words[1])))
         else:
             run = {"ours": ours, "plain": plain}[way]
             print(json.dumps(run(Path(words[0]), words[1], int(words[2]), int(words[3]))))
@@ -298,13 +247,6 @@ def main() -> None:
         "## Growth with the labels\n\nPlanted documents of 30 words, 64 units per direction.",
         "",
         *growth_table([int(size) for size in asked.labels.split(",") if size]),
-        "",
-        "## Growth where a step judges some labels only\n\nLightAttention with the same documents, "
-        f"64 units per direction, batches of {BATCH}; about 500 labels judged for each text. In "
-        "training memory holds every weight five times: itself, its gradient or its row of one, "
-        "two means of Adam, and the best so far.",
-        "",
-        *sampling_table([int(size) for size in asked.sampled.split(",") if size]),
         "",
         machine(installed("labelgrove", "torch", "lightning-fabric", "numpy", "scipy"))
         + " Made with `python benchmarks/speed/neural.py --data DIR`.",
