@@ -175,10 +175,9 @@ def _train(
             while standing.step < len(batches) and not standing.finished:
                 rows = batches[standing.step]
                 loss = training.learn(rows, len(batches))
-                shown.advance(len(rows), loss=loss, **training.shown)
                 if standing.step in due:
                     training.evaluate()
-                    shown.advance(0, loss=loss, **training.shown)
+                shown.advance(len(rows), loss=loss, **training.shown)
                 if interrupted():
                     training.keep()
                     raise KeyboardInterrupt
