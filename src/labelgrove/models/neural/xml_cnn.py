@@ -29,7 +29,7 @@ class XmlCnn(PooledClassifier):
     dropout
         In front of the labels.
     **training
-        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
+        Fields of `labelgrove.models.neural.training.settings.PooledTraining`.
     """
 
     name: ClassVar[str] = "xml-cnn"

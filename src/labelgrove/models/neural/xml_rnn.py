@@ -25,7 +25,7 @@ class XmlRnn(PooledClassifier):
     dropout
         On the recurrent layer's output, and in front of the labels.
     **training
-        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
+        Fields of `labelgrove.models.neural.training.settings.PooledTraining`.
     """
 
     name: ClassVar[str] = "xml-rnn"
