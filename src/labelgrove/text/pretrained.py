@@ -62,6 +62,29 @@ class Specials(NamedTuple):
         return cls(**parts)
 
 
+class Pair(NamedTuple):
+    """What a tokenizer puts around a text and something else that is read with it.
+
+    Parameters
+    ----------
+    before, between, behind
+        Token numbers before the text, between the two, and behind what is read with it.
+    types
+        The segments (token types) of those before, of the text, of those between, of what is read
+        with it, and of those behind.
+    """
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    behind: tuple[int, ...]
+    types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]]
+
+    @property
+    def n_around(self) -> int:
+        """Number of tokens that are neither of the text nor of what is read with it."""
+        return len(self.before) + len(self.between) + len(self.behind)
+
+
 def load_tokenizer(name: str) -> Any:
     """Return a pretrained tokenizer of transformers whose work is done by ``tokenizers``.
 
@@ -134,14 +157,9 @@ def beside(name: str, file: str) -> Path | None:
 
 def specials_of(tokenizer: Any) -> Specials:
     """Ask a tokenizer of `load_tokenizer` what it puts around one text."""
-    backend = plain(need("tokenizers", EXTRA, "a tokenizer"), tokenizer.backend_tokenizer.to_str())
-    for trial in TRIALS:
-        found = backend.encode(trial)
-        own = [i for i, sequence in enumerate(found.sequence_ids) if sequence is not None]
-        if own:
-            break
-    else:
-        raise InputError(f"{tokenizer.name_or_path} makes no token of any of {TRIALS}")
+    backend, trial = _tried(tokenizer)
+    found = backend.encode(trial)
+    (own,) = _places(found, 1)
     first, end = own[0], own[-1] + 1
     return Specials(
         before=tuple(found.ids[:first]),
@@ -152,6 +170,40 @@ def specials_of(tokenizer: Any) -> Specials:
         pad=tokenizer.pad_token_id or 0,
         n_terms=max(backend.get_vocab(with_added_tokens=True).values()) + 1,
     )
+
+
+def pair_of(tokenizer: Any) -> Pair:
+    """Ask a tokenizer of `load_tokenizer` what it puts around two texts that are read together.
+
+    One that knows of single texts only puts around both what it puts around one, and between them
+    the first of what it puts behind one, as those do that know of two.
+    """
+    backend, trial = _tried(tokenizer)
+    found = backend.encode(trial, trial)
+    one, two = _places(found, 2)
+    parts = slice(0, one[0]), slice(one[-1] + 1, two[0]), slice(two[-1] + 1, None)
+    ids, types = ([tuple(each[part]) for part in parts] for each in (found.ids, found.type_ids))
+    if not any(ids):
+        near = specials_of(tokenizer)
+        ids = [near.before, near.behind[:1], near.behind]
+        types = [near.before_types, near.behind_types[:1], near.behind_types]
+    first, second = found.type_ids[one[0]], found.type_ids[two[0]]
+    return Pair(ids[0], ids[1], ids[2], (types[0], first, types[1], second, types[2]))
+
+
+def _tried(tokenizer: Any) -> tuple[Any, str]:
+    """Return what tokenizes, and a text of which it makes a token."""
+    backend = plain(need("tokenizers", EXTRA, "a tokenizer"), tokenizer.backend_tokenizer.to_str())
+    for trial in TRIALS:
+        if _places(backend.encode(trial), 1)[0]:
+            return backend, trial
+    raise InputError(f"{tokenizer.name_or_path} makes no token of any of {TRIALS}")
+
+
+def _places(encoding: Any, n: int) -> list[list[int]]:
+    """Return where the tokens of each of n texts stand."""
+    owners = encoding.sequence_ids
+    return [[i for i, owner in enumerate(owners) if owner == text] for text in range(n)]
 
 
 def plain(library: Any, text: str) -> Any:

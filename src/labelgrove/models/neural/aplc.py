@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.models.neural.parts.cluster_sizes import sizes_for
-from labelgrove.models.neural.pretrained import PretrainedClassifier
+from labelgrove.models.neural.pretrained_pooled import PooledPretrained
 
 
-class AplcXlnet(PretrainedClassifier):
+class AplcXlnet(PooledPretrained):
     """XLNet or any other pretrained encoder, and adaptive probabilistic label clusters.
 
     Parameters

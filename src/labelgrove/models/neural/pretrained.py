@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,18 +16,11 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import Ranking
-from labelgrove.core.types import Explanation, FitContext, ViewSpec
-from labelgrove.models.neural.classifier import NeuralClassifier, fit_network, limited_threads
-from labelgrove.models.neural.objectives import PooledLabels, ranked
+from labelgrove.core.types import FitContext, ViewSpec
+from labelgrove.models.neural.classifier import NeuralClassifier, fit_network
 from labelgrove.models.neural.parts import pretrained
-from labelgrove.models.neural.parts.cluster_sizes import weights_of
-from labelgrove.models.neural.parts.label_clusters import new_output
-from labelgrove.models.neural.parts.pooled import PooledNetwork, bottleneck
-from labelgrove.models.neural.parts.pretrained import PretrainedReader
-from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
-from labelgrove.models.neural.training.loop import device_of
+from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import PretrainedTraining, Training
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
@@ -35,7 +29,7 @@ STEPS = 16  # on the way from no text to a text, in explanations
 
 
 class PretrainedClassifier(NeuralClassifier):
-    """A transformer reads subwords; a layer behind it and an output layer are new.
+    """A transformer reads subwords; what is behind it is new.
 
     Attributes
     ----------
@@ -45,8 +39,6 @@ class PretrainedClassifier(NeuralClassifier):
         What its tokenizer puts around a text, as JSON.
     pooling_
         Which of its vectors stands for a text.
-    clusters_
-        Labels in each cluster of the output layer; none if it is linear.
     """
 
     shared: ClassVar[type[Training]] = PretrainedTraining
@@ -63,14 +55,9 @@ class PretrainedClassifier(NeuralClassifier):
     checkpointing: bool
     frozen: int
     lora: int
-    hidden: int
-    dropout: float
-    decay: float = 2.0
-    gate_loss: bool = True
     config_: str
     specials_: dict[str, Any]
     pooling_: Literal["first", "last", "mean"]
-    clusters_: list[int]
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: subwords of the encoder's own tokenizer."""
@@ -107,8 +94,25 @@ class PretrainedClassifier(NeuralClassifier):
     # --- what a model decides -----------------------------------------------------------------
 
     @abstractmethod
-    def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
-        """Return the labels in each cluster of the output layer; none if it is linear."""
+    def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> nn.Module:
+        """Return the network around a transformer.
+
+        Parameters
+        ----------
+        encoder
+            The transformer, on its way to learn or to be given weights.
+        counts
+            Documents of each label, shape (L,); zeros where weights are put into it next.
+        """
+
+    @abstractmethod
+    def _objective(
+        self, X: TokenSequences, Y: csr_array, validation: tuple[TokenSequences, csr_array] | None
+    ) -> Objective:
+        """Return what the network learns from these texts."""
+
+    def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
+        """Decide what depends on labels (L,), documents and the transformer's width."""
 
     # --- texts --------------------------------------------------------------------------------
 
@@ -155,17 +159,15 @@ class PretrainedClassifier(NeuralClassifier):
         encoder, specials = pretrained.load_encoder(self._name), Specials.from_json(self.specials_)
         self._check(encoder, specials, X.n_terms)
         self.config_ = pretrained.config_of(encoder)
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        size = self.hidden or pretrained.width_of(encoder)
-        self.clusters_ = self._clusters(counts, size, len(X))
         pretrained.freeze(encoder, self.frozen)
         if self.lora:
             encoder = pretrained.with_updates(encoder, self.lora)
         if self.checkpointing:
             pretrained.checkpointed(encoder)
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        self._settle(counts, len(X), pretrained.width_of(encoder))
         network = self._built(encoder, counts)
-        objective = PooledLabels(X, Y, validation, self.training, self._windows(specials))
-        self.history_ = fit_network(network, objective, self, context)
+        self.history_ = fit_network(network, self._objective(X, Y, validation), self, context)
         if self.lora:
             pretrained.merged(encoder)
         self.networks_ = [network.cpu()]
@@ -192,87 +194,58 @@ class PretrainedClassifier(NeuralClassifier):
                 "lower it, and read more of long texts with windows"
             )
 
-    def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> PooledNetwork:
-        specials = Specials.from_json(self.specials_)
-        reader = PretrainedReader(encoder, specials, self.pooling_)
-        size = self.hidden or reader.n_outputs
-        between: nn.Module = nn.Dropout(self.dropout)
-        if self.hidden:
-            between = bottleneck(reader.n_outputs, size, nn.Tanh(), self.dropout)
-        output = new_output(size, counts, self.clusters_, self.decay, self.gate_loss)
-        return PooledNetwork(reader, between, output)
-
     def _network(self, number: int) -> nn.Module:
         encoder = pretrained.from_config(self.config_)
         return self._built(encoder, np.zeros(self.n_labels_, np.int64))
 
-    # --- what it takes ------------------------------------------------------------------------
+    def _size(self, X: TokenSequences, added: int, more: int = 0) -> Size:
+        """Return the size of a network.
 
-    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
+        Parameters
+        ----------
+        X
+            What it reads.
+        added
+            Weights that it has beside the transformer's.
+        more
+            Tokens that it reads beside those of each text.
+        """
         encoder = pretrained.skeleton(self._name)
         config: Any = encoder.config
         width, layers = int(config.hidden_size), int(config.num_hidden_layers)
         heads = int(getattr(config, "num_attention_heads", 1))
-        longest = min(int(X.lengths.max(initial=1)), self.length)
-        hidden = self.hidden or width
-        clusters = self._clusters(counts, hidden, len(X))
-        weights = sum(each.numel() for each in encoder.parameters()) + width * self.hidden
-        weights += weights_of(hidden, len(counts), clusters, self.decay)
+        longest = min(int(X.lengths.max(initial=1)), self.length) + more
+        weights = sum(each.numel() for each in encoder.parameters())
         pretrained.freeze(encoder, self.frozen)
         frozen = sum(each.numel() for each in encoder.parameters() if not each.requires_grad)
-        if self.lora:
-            frozen = sum(each.numel() for each in encoder.parameters())
         # a layer that is gone back through keeps about 16 vectors of a token, and its attention
         layers = 0 if self.frozen < 0 else layers - self.frozen
         kept = 2 * width
         if not self.checkpointing:
             kept += layers * (16 * width + heads * longest)
-        return [Size(weights, self.batch * (longest * kept + 3 * len(counts)), frozen)]
+        return Size(weights + added, self.batch * longest * kept, weights if self.lora else frozen)
 
-    # --- ranking ------------------------------------------------------------------------------
+    # --- explaining ---------------------------------------------------------------------------
 
-    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
-        windows = self._windows(Specials.from_json(self.specials_))
-        return ranked(self._trained, X, k, self.batch, windows)
-
-    @property
-    def _trained(self) -> PooledNetwork:
-        network = self.networks_[0]
-        assert isinstance(network, PooledNetwork)
-        return network
-
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
-        """Return how much each subword adds to the label's log odds; see `path_gradients`.
-
-        Of a text in several windows that in which the label is likeliest is explained.
-        """
+    def _asked(self, X: Features, i: int, label: int) -> TokenSequences:
+        """Return the one text of X that is to be explained, or say what is wrong with it."""
         self.check_fitted()
         tokens = self._tokens(X, self.n_terms_)
         if not 0 <= i < len(tokens):
             raise InputError(f"row {i} of X, which has {len(tokens):,} rows")
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
-        if not len(tokens.sequence(i)):
-            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
-        device, network = device_of(self.device), self._trained
-        network.to(device).eval().requires_grad_(requires_grad=False)
-        reader = network.reader
-        assert isinstance(reader, PretrainedReader)
-        windows = self._windows(reader.specials)
-        pieces, _ = windows.split(tokens[i : i + 1])
-        best, place, found = -np.inf, 0, np.empty(0, np.float32)
-        with limited_threads(self.threads):
-            for number in range(len(pieces)):
-                ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
-                weights, odds = path_gradients(network, reader, ids, lengths, label)
-                if odds > best:
-                    best, place, found = odds, number * windows.size, weights
-        return Explanation(np.arange(place, place + len(found)), found)
+        return tokens[i : i + 1]
+
+    @property
+    def _width(self) -> int:
+        """Size of the transformer's vectors."""
+        return pretrained.width_of(pretrained.skeleton(self._name))
 
 
 def path_gradients(
-    network: PooledNetwork, reader: PretrainedReader, tokens: Tensor, lengths: Tensor, label: int
-) -> tuple[NDArray[np.float32], float]:
+    begin: Tensor, end: Tensor, log_odds: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, float]:
     """Return what each token adds to a label's log odds, and these odds.
 
     Integrated gradients (Sundararajan, Taly and Yan, ICML 2017): on the way from a text of padding
@@ -280,44 +253,19 @@ def path_gradients(
 
     Parameters
     ----------
-    network, reader
-        Of the text.
-    tokens, lengths
-        Shapes (1, T) and (1,).
-    label
-        Which one.
+    begin, end
+        The vectors that the transformer is given for padding and for the text, shape (1, T, d).
+    log_odds
+        From such vectors (s, T, d) to the label's log odds (s,).
 
     Returns
     -------
     weights, odds
         Shape (T,), and a number.
     """
-    ids, types = reader.framed(tokens, lengths)
-    first, n = len(reader.specials.before), int(lengths[0])
-    own = torch.zeros_like(ids, dtype=torch.bool)
-    own[:, first : first + n] = True
-    begin = reader.embedded(ids.masked_fill(own, reader.specials.pad)).detach()
-    end = reader.embedded(ids).detach()
-    share = (torch.arange(STEPS, device=ids.device) + 0.5) / STEPS
+    share = (torch.arange(STEPS, device=end.device) + 0.5) / STEPS
     way = (begin + share[:, None, None] * (end - begin)).requires_grad_()
-    odds = _log_odds(network, reader, way, types, lengths, label)
-    (gradient,) = torch.autograd.grad(odds.sum(), way)
-    weights = ((end - begin)[0] * gradient.mean(0)).sum(1)[first : first + n]
+    (gradient,) = torch.autograd.grad(log_odds(way).sum(), way)
     with torch.no_grad():
-        reached = float(_log_odds(network, reader, end, types, lengths, label)[0])
-    return weights.cpu().numpy().astype(np.float32), reached
-
-
-def _log_odds(
-    network: PooledNetwork,
-    reader: PretrainedReader,
-    vectors: Tensor,
-    types: Tensor,
-    lengths: Tensor,
-    label: int,
-) -> Tensor:
-    """Return a label's log odds for vectors (s, T', d) of tokens, shape (s,)."""
-    n = len(vectors)
-    read = reader.read({"inputs_embeds": vectors}, types.expand(n, -1), lengths.expand(n))
-    chance = network.output.log_probability(network.between(read), label)
-    return chance - torch.log1p(-chance.exp().clamp(max=1 - 1e-6))
+        reached = float(log_odds(end)[0])
+    return ((end - begin)[0] * gradient.mean(0)).sum(1), reached

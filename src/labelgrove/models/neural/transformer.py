@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.models.neural.pretrained import PretrainedClassifier
+from labelgrove.models.neural.pretrained_pooled import PooledPretrained
 
 
-class Transformer(PretrainedClassifier):
+class Transformer(PooledPretrained):
     """Any pretrained encoder, and a linear layer to all labels.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
 from labelgrove.models.neural.parts.embedding import mask_of
 from labelgrove.models.neural.parts.pooled import Reader
-from labelgrove.text.pretrained import EXTRA, Specials, beside, load_pretrained
+from labelgrove.text.pretrained import EXTRA, Pair, Specials, beside, load_pretrained
 
 Pooling = Literal["first", "last", "mean"]
 POOLING = "1_Pooling/config.json"  # of sentence-transformers
@@ -44,7 +44,6 @@ class PretrainedReader(Reader):
         super().__init__()
         self.encoder, self.specials, self.pooling = encoder, specials, pooling
         self.n_outputs = width_of(encoder)
-        self._takes = _inputs(encoder)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return vectors (b, n_outputs) of tokens (b, T)."""
@@ -53,23 +52,8 @@ class PretrainedReader(Reader):
 
     def framed(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return tokens (b, T) with those around each text, and the segments of all, (b, T')."""
-        near = self.specials
-        first, n = len(near.before), len(tokens)
-        width = first + tokens.shape[1] + len(near.behind)
-        ids = tokens.new_full((n, width), near.pad)
-        types = tokens.new_full((n, width), near.text_type)
-        own = mask_of(lengths, tokens.shape[1])
-        ids[:, first : first + tokens.shape[1]] = tokens.masked_fill(~own, near.pad)
-        ids[:, :first], types[:, :first] = _rows(near.before, ids), _rows(near.before_types, ids)
-        behind = lengths[:, None] + first + torch.arange(len(near.behind), device=ids.device)
-        ids.scatter_(1, behind, _rows(near.behind, ids).expand_as(behind))
-        types.scatter_(1, behind, _rows(near.behind_types, ids).expand_as(behind))
-        return ids, types
-
-    def embedded(self, ids: Tensor) -> Tensor:
-        """Return the vectors (b, T', d) that the transformer begins with."""
-        vectors: Tensor = self.encoder.get_input_embeddings()(ids)  # type: ignore[operator]
-        return vectors
+        found = framed(tokens, lengths, alone(self.specials), self.specials.pad)
+        return found.ids, found.types
 
     def read(self, given: dict[str, Any], types: Tensor, lengths: Tensor) -> Tensor:
         """Return a text's vector (b, n_outputs).
@@ -83,17 +67,115 @@ class PretrainedReader(Reader):
         """
         ends = lengths + len(self.specials.before) + len(self.specials.behind)
         own = mask_of(ends, types.shape[1])
-        given = {**given, "attention_mask": own.long()}
-        if "token_type_ids" in self._takes:
-            given["token_type_ids"] = types
-        if "use_mems" in self._takes:  # XLNet would keep what it read for a text that goes on
-            given["use_mems"] = False
-        states: Tensor = self.encoder(**given).last_hidden_state
-        if self.pooling == "first":
-            return states[:, 0]
-        if self.pooling == "last":
-            return states[torch.arange(len(states), device=states.device), ends - 1]
-        return (states * own[:, :, None]).sum(1) / ends[:, None]
+        return pooled(states_of(self.encoder, given, types, own), self.pooling, ends, ends)
+
+
+class Framed(NamedTuple):
+    """Texts with all that stands around them, and room for what is read with them.
+
+    Parameters
+    ----------
+    ids, types
+        Tokens and their segments, both of shape (b, W); room is filled with padding.
+    ends
+        Tokens of each text with what is around it, shape (b,); behind them is padding.
+    room
+        Where each text has room, shape (b, m).
+    """
+
+    ids: Tensor
+    types: Tensor
+    ends: Tensor
+    room: Tensor
+
+
+def alone(specials: Specials) -> Pair:
+    """Return what stands around a text that is read with nothing else."""
+    own = specials.text_type
+    types = (specials.before_types, own, (), own, specials.behind_types)
+    return Pair(specials.before, (), specials.behind, types)
+
+
+def framed(tokens: Tensor, lengths: Tensor, near: Pair, pad: int, room: int = 0) -> Framed:
+    """Put around texts what belongs there.
+
+    Parameters
+    ----------
+    tokens, lengths
+        Shapes (b, T) and (b,).
+    near
+        What belongs there.
+    pad
+        What fills up short texts.
+    room
+        Tokens m that are read with each text.
+    """
+    before, text, between, second, behind = near.types
+    first, width = len(near.before), tokens.shape[1]
+    all_around = first + len(near.between) + len(near.behind)
+    ids = tokens.new_full((len(tokens), width + room + all_around), pad)
+    types = torch.full_like(ids, text)
+    ids[:, :first], types[:, :first] = _rows(near.before, ids), _rows(before, ids)
+    ids[:, first : first + width] = tokens.masked_fill(~mask_of(lengths, width), pad)
+    after = (*near.between, *(pad,) * room, *near.behind)
+    kinds = (*between, *(second,) * room, *behind)
+    places = lengths[:, None] + first + torch.arange(len(after), device=ids.device)
+    ids.scatter_(1, places, _rows(after, ids).expand_as(places))
+    types.scatter_(1, places, _rows(kinds, ids).expand_as(places))
+    free = places[:, len(near.between) : len(near.between) + room]
+    return Framed(ids, types, lengths + all_around + room, free)
+
+
+def embedded(encoder: nn.Module, ids: Tensor) -> Tensor:
+    """Return the vectors (b, W, e) that a transformer begins with."""
+    vectors: Tensor = encoder.get_input_embeddings()(ids)  # type: ignore[operator]
+    return vectors
+
+
+def states_of(encoder: nn.Module, given: dict[str, Any], types: Tensor, own: Tensor) -> Tensor:
+    """Return the vectors (b, W, d) of what a transformer reads.
+
+    Parameters
+    ----------
+    encoder
+        The transformer.
+    given
+        Tokens, ``input_ids`` (b, W), or their vectors, ``inputs_embeds`` (b, W, e).
+    types
+        Segments (b, W), of which it may know fewer, or none.
+    own
+        What is not padding, shape (b, W).
+    """
+    given, takes = {**given, "attention_mask": own.long()}, _inputs(encoder)
+    if "token_type_ids" in takes:
+        known = getattr(_config(encoder), "type_vocab_size", None)
+        given["token_type_ids"] = types.clamp(max=known - 1) if known else types
+    if "use_mems" in takes:  # XLNet would keep what it read for a text that goes on
+        given["use_mems"] = False
+    states: Tensor = encoder(**given).last_hidden_state
+    return states
+
+
+def pooled(states: Tensor, pooling: Pooling, ends: Tensor, counted: Tensor) -> Tensor:
+    """Return the vector (b, d) that stands for each text.
+
+    Parameters
+    ----------
+    states
+        Vectors of all tokens, shape (b, W, d).
+    pooling
+        Which.
+    ends
+        Tokens of each text, shape (b,).
+    counted
+        How many of them a mean is of, shape (b,).
+    """
+    if pooling == "first":
+        return states[:, 0]
+    if pooling == "last":
+        return states[torch.arange(len(states), device=states.device), ends - 1]
+    own = mask_of(counted, states.shape[1])
+    return (states * own[:, :, None]).sum(1) / counted[:, None]
 
 
 def load_encoder(name: str) -> nn.Module:

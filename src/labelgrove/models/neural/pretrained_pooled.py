@@ -1,0 +1,135 @@
+"""Models with a pretrained transformer and one vector for the whole text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from labelgrove.core.features import Features, TokenSequences
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation
+from labelgrove.models.neural.classifier import limited_threads
+from labelgrove.models.neural.objectives import PooledLabels, ranked
+from labelgrove.models.neural.parts.cluster_sizes import weights_of
+from labelgrove.models.neural.parts.label_clusters import new_output
+from labelgrove.models.neural.parts.pooled import PooledNetwork, bottleneck
+from labelgrove.models.neural.parts.pretrained import PretrainedReader, embedded
+from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
+from labelgrove.models.neural.training.batches import padded
+from labelgrove.models.neural.training.estimate import Size
+from labelgrove.models.neural.training.loop import Objective, device_of
+from labelgrove.text.pretrained import Specials
+
+
+class PooledPretrained(PretrainedClassifier):
+    """A transformer's vector of the text, a layer behind it, and an output layer.
+
+    Attributes
+    ----------
+    clusters_
+        Labels in each cluster of the output layer; none if it is linear.
+    """
+
+    hidden: int
+    dropout: float
+    decay: float = 2.0
+    gate_loss: bool = True
+    clusters_: list[int]
+
+    @abstractmethod
+    def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
+        """Return the labels in each cluster of the output layer; none if it is linear."""
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def _objective(
+        self, X: TokenSequences, Y: csr_array, validation: tuple[TokenSequences, csr_array] | None
+    ) -> Objective:
+        windows = self._windows(Specials.from_json(self.specials_))
+        return PooledLabels(X, Y, validation, self.training, windows)
+
+    def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
+        self.clusters_ = self._clusters(counts, self.hidden or width, n_documents)
+
+    def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> PooledNetwork:
+        specials = Specials.from_json(self.specials_)
+        reader = PretrainedReader(encoder, specials, self.pooling_)
+        size = self.hidden or reader.n_outputs
+        between: nn.Module = nn.Dropout(self.dropout)
+        if self.hidden:
+            between = bottleneck(reader.n_outputs, size, nn.Tanh(), self.dropout)
+        output = new_output(size, counts, self.clusters_, self.decay, self.gate_loss)
+        return PooledNetwork(reader, between, output)
+
+    # --- what it takes ------------------------------------------------------------------------
+
+    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
+        width = self._width
+        hidden = self.hidden or width
+        clusters = self._clusters(counts, hidden, len(X))
+        added = width * self.hidden + weights_of(hidden, len(counts), clusters, self.decay)
+        size = self._size(X, added)
+        return [size._replace(batch=size.batch + 3 * self.batch * len(counts))]
+
+    # --- ranking ------------------------------------------------------------------------------
+
+    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
+        windows = self._windows(Specials.from_json(self.specials_))
+        return ranked(self._trained, X, k, self.batch, windows)
+
+    @property
+    def _trained(self) -> PooledNetwork:
+        network = self.networks_[0]
+        assert isinstance(network, PooledNetwork)
+        return network
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return how much each subword adds to the label's log odds; see `path_gradients`.
+
+        Of a text in several windows that in which the label is likeliest is explained.
+        """
+        tokens = self._asked(X, i, label)
+        if not len(tokens.tokens):
+            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
+        network = self._trained
+        reader = network.reader
+        assert isinstance(reader, PretrainedReader)
+        windows = self._windows(reader.specials)
+        pieces, _ = windows.split(tokens)
+        best, place, found = -np.inf, 0, np.empty(0, np.float32)
+        device = device_of(self.device)
+        network.to(device).eval().requires_grad_(requires_grad=False)
+        with limited_threads(self.threads):
+            for number in range(len(pieces)):
+                ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
+                weights, odds = _of_window(network, reader, ids, lengths, label)
+                if odds > best:
+                    best, place, found = odds, number * windows.size, weights
+        return Explanation(np.arange(place, place + len(found)), found)
+
+
+def _of_window(
+    network: PooledNetwork, reader: PretrainedReader, tokens: Tensor, lengths: Tensor, label: int
+) -> tuple[NDArray[np.float32], float]:
+    """Return what each of the tokens (1, T) adds to a label's log odds (T,), and these odds."""
+    ids, types = reader.framed(tokens, lengths)
+    first, n = len(reader.specials.before), int(lengths[0])
+    own = slice(first, first + n)
+    blank = ids.clone()
+    blank[:, own] = reader.specials.pad
+
+    def log_odds(vectors: Tensor) -> Tensor:
+        given = {"inputs_embeds": vectors}
+        n = len(vectors)
+        read = reader.read(given, types.expand(n, -1), lengths.expand(n))
+        chance = network.output.log_probability(network.between(read), label)
+        return chance - torch.log1p(-chance.exp().clamp(max=1 - 1e-6))
+
+    begin, end = (embedded(reader.encoder, each).detach() for each in (blank, ids))
+    weights, odds = path_gradients(begin, end, log_odds)
+    return weights[own].cpu().numpy().astype(np.float32), odds
