@@ -42,7 +42,7 @@ from labelgrove.text.pretrained import load_tokenizer, specials_of
 
 HERE = Path(__file__).parent
 FIGURE = "cluster_shapes.svg"
-TRAIN, LENGTH, HIDDEN, EPOCHS, BATCH = 12_000, 128, 384, 30, 32
+TRAIN, LENGTH, HIDDEN, EPOCHS, BATCH = 6000, 64, 384, 20, 32
 SETS = ("congress", "tibkat")
 SEEDS = (0, 1, 2)
 NAMES = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")

@@ -9,6 +9,7 @@ training goes on.
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,6 +89,7 @@ def measure(case: Case, system: str, make: Callable[[], Tagger]) -> None:
     began = time.monotonic()
     tagger = make()
     seconds = time.monotonic() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     texts, labels = pairs(case.documents("test"))
     began = time.monotonic()
     ranking = tagger.rank(texts, PLACES)
@@ -104,6 +106,7 @@ def measure(case: Case, system: str, make: Callable[[], Tagger]) -> None:
         "labels": space.n_labels,
         "train_s": seconds,
         "documents_per_s": len(texts) / spent,
+        "peak_mb": peak,  # of the process so far
         "scores": {name: scores[name] for name in SHOWN},
         "groups": areas_by_frequency(Y, ranking, space.counts),
         "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),

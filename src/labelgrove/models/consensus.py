@@ -18,10 +18,11 @@ from scipy.sparse import csr_array
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.features import Features, Views
+from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration
+from labelgrove.models.members import own_context, own_views
 from labelgrove.models.registry import MODELS
 
 PLACES = 100  # labels that each partner names
@@ -131,14 +132,16 @@ class Consensus(Classifier):
         for number, (model, own) in enumerate(zip(self._new(), self._named(), strict=True)):
             context.run.progress.say(f"partner {number + 1}: {model.name}")
             views = {view: name for view, (name, _) in own.items()}
-            model.fit(_own(X, views), Y, context=_context(context, views, number))
+            model.fit(
+                own_views(X, views), Y, context=own_context(context, views, f"partner{number}")
+            )
             partners.append(Partner(model, views, everything, Calibration.identity()))
         self.partners_ = partners
 
     def _rank(self, X: Features, k: int) -> Ranking:
         doubts = None
         for partner in self.partners_:
-            ranking = partner.model.rank(_own(X, partner.views), max(k, self.places))
+            ranking = partner.model.rank(own_views(X, partner.views), max(k, self.places))
             ranking = ranking.with_scores(partner.calibration.apply(ranking.scores))
             doubt = doubts_of(ranking, partner.labels, self.n_labels_)
             doubts = doubt if doubts is None else doubts + doubt
@@ -151,7 +154,7 @@ class Consensus(Classifier):
         found: list[tuple[float, Explanation]] = []
         for partner in self.partners_:
             for own in np.flatnonzero(partner.labels == label).tolist():
-                x = _own(X, partner.views)
+                x = own_views(X, partner.views)
                 try:
                     told = partner.model.explain(x, i, own)
                 except InputError:  # it cannot
@@ -214,28 +217,3 @@ def doubts_of(ranking: Ranking, labels: NDArray[np.int32], n_labels: int) -> csr
     columns = labels[ranking.labels[rows, places]]
     sure = np.minimum(ranking.scores[rows, places].astype(np.float64), 1 - 1e-12)
     return csr_array((np.log1p(-sure), (rows, columns)), shape=(len(ranking), n_labels))
-
-
-def _own(X: Features, views: Mapping[str, str]) -> Features:
-    """Return a partner's views of the text under its own names."""
-    if not isinstance(X, Views):
-        return X
-    own = {view: X[name] for view, name in views.items()}
-    return next(iter(own.values())) if len(own) == 1 else Views(own)
-
-
-def _context(context: FitContext, views: Mapping[str, str], number: int) -> FitContext:
-    validation = context.validation
-    if validation is not None:
-        validation = (_own(validation[0], views), validation[1])
-    folder = context.run.folder and context.run.folder / f"partner{number}"
-    return replace(
-        context,
-        featurizers={
-            view: context.featurizers[name]
-            for view, name in views.items()
-            if name in context.featurizers
-        },
-        validation=validation,
-        run=replace(context.run, folder=folder),
-    )

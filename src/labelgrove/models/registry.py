@@ -61,6 +61,30 @@ MODELS: Registry[Classifier] = Registry(
             "Ye et al. 2020",
             "transformers",
         ),
+        "laco": Entry(
+            "labelgrove.models.neural.laco:Laco",
+            "text and labels read together by a transformer; re-ranks where labels are many",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
+        "laco-plcp": Entry(
+            "labelgrove.models.neural.laco:LacoPlcp",
+            "the same, also told which pairs of labels occur together",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
+        "laco-clcp": Entry(
+            "labelgrove.models.neural.laco:LacoClcp",
+            "the same, also told which labels occur with given ones",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
+        "seqtag": Entry(
+            "labelgrove.models.neural.seqtag:SeqTag",
+            "labels read with the text, then tagged yes or no one after the other by a BiLSTM-CRF",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
         "consensus": Entry(
             "labelgrove.models.consensus:Consensus",
             "several models asked together; 'labelgrove combine' makes one of saved taggers",

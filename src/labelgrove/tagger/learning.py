@@ -62,6 +62,12 @@ class Learned:
             texts = list(texts)
         return _join({view: part.transform(texts) for view, part in self.featurizers.items()})
 
+    def with_what_is_read(self) -> Learned:
+        """Return the same without the views that the fitted model turned out not to need."""
+        needed = self.model.views()
+        kept = {view: part for view, part in self.featurizers.items() if view in needed}
+        return replace(self, featurizers=kept or self.featurizers)
+
     def calibrated(self, ranking: Ranking) -> Ranking:
         """Return the ranking with probabilities instead of the model's own scores."""
         return ranking.with_scores(self.calibration.apply(ranking.scores))
@@ -95,12 +101,12 @@ class Task:
         """Fit the model, and calibrate on what is held out."""
         model, context = self.learned.model, self.context
         fitted = _fit(self.learned, self.train, self.held, context)
-        if self.whole is None or model.uses_validation:
-            return fitted
-        # what was calibrated is a trial; the model that is kept learns from everything
-        context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
-        final = model.fresh().fit(*self.whole, context=_step(context, "final"))
-        return replace(fitted, model=final)
+        if self.whole is not None and not model.uses_validation:
+            # what was calibrated is a trial; the model that is kept learns from everything
+            context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
+            final = model.fresh().fit(*self.whole, context=_step(context, "final"))
+            fitted = replace(fitted, model=final)
+        return fitted.with_what_is_read()
 
     def estimate(self) -> Estimate:
         """Tell what `learn` would take."""

@@ -180,7 +180,7 @@ class NeuralClassifier(Classifier):
         estimate.check(needed, device, self.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
         quiet = replace(context, run=Run(), validation=None)
-        trial = self._trial().fit(tokens[few], Y[few], context=quiet)
+        trial = self._trial().fit(X[few], Y[few], context=quiet)
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
@@ -203,10 +203,18 @@ class NeuralClassifier(Classifier):
         self, context: FitContext, n_terms: int, train: csr_array
     ) -> tuple[TokenSequences, csr_array] | None:
         """Return held-out documents that have a label, some of them if they are many."""
+        chosen = self._held_out(context, train)
+        if context.validation is None or chosen is None:
+            return None
+        X, Y = context.validation
+        return self._tokens(X, n_terms)[chosen], Y[chosen]
+
+    def _held_out(self, context: FitContext, train: csr_array) -> NDArray[np.int64] | None:
+        """Return which of the held-out documents are read in training, or say why none is."""
         if context.validation is None:
             context.run.progress.say("nothing is held out: training is not stopped early")
             return None
-        X, Y = context.validation
+        _, Y = context.validation
         labelled = np.flatnonzero(np.diff(Y[:, : train.shape[1]].tocsr().indptr))
         if not len(labelled):
             context.run.progress.say(
@@ -215,20 +223,28 @@ class NeuralClassifier(Classifier):
             return None
         random = generator(self.seed, "validation")
         most = min(MOST_VALIDATION, max(3 * train.shape[0] // 10, FEW_VALIDATION))
-        chosen = np.sort(random.permutation(labelled)[:most])
-        return self._tokens(X, n_terms)[chosen], Y[chosen]
+        return np.sort(random.permutation(labelled)[:most])
 
     # --- ranking ------------------------------------------------------------------------------
 
     def _rank(self, X: Features, k: int) -> Ranking:
         tokens = self._tokens(X, self.n_terms_)
+        with self._ready():
+            ranking = self._rank_tokens(tokens, k)
+        return self._with_unread(ranking, tokens, k)
+
+    @contextmanager
+    def _ready(self) -> Iterator[None]:
+        """Let the networks be where they should be, to be asked and not to learn."""
         device = device_of(self.device)
         for network in self.networks_:
             network.to(device).eval()
         with limited_threads(self.threads), torch.inference_mode():
-            ranking = self._rank_tokens(tokens, k)
-        # a network has nothing to say of what it cannot read
-        unread = ~self._readable(tokens)
+            yield
+
+    def _with_unread(self, ranking: Ranking, X: TokenSequences, k: int) -> Ranking:
+        """Give texts of which a network can read nothing the most frequent labels."""
+        unread = ~self._readable(X)
         if unread.any():
             best = np.argsort(-self.shares_, kind="stable")[:k].astype(np.int32)
             ranking.labels[unread], ranking.scores[unread] = best, self.shares_[best]

@@ -55,6 +55,7 @@ class PretrainedClassifier(NeuralClassifier):
     checkpointing: bool
     frozen: int
     lora: int
+    layer_decay: float
     config_: str
     specials_: dict[str, Any]
     pooling_: Literal["first", "last", "mean"]
@@ -167,6 +168,9 @@ class PretrainedClassifier(NeuralClassifier):
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         self._settle(counts, len(X), pretrained.width_of(encoder))
         network = self._built(encoder, counts)
+        shares = pretrained.layer_shares(encoder, self.layer_decay)
+        own = {f"reader.encoder.{name}": share for name, share in shares.items()}
+        network.shares = own  # type: ignore[assignment]
         self.history_ = fit_network(network, self._objective(X, Y, validation), self, context)
         if self.lora:
             pretrained.merged(encoder)

@@ -96,7 +96,9 @@ def alone(specials: Specials) -> Pair:
     return Pair(specials.before, (), specials.behind, types)
 
 
-def framed(tokens: Tensor, lengths: Tensor, near: Pair, pad: int, room: int = 0) -> Framed:
+def framed(
+    tokens: Tensor, lengths: Tensor, near: Pair, pad: int, more: Tensor | None = None
+) -> Framed:
     """Put around texts what belongs there.
 
     Parameters
@@ -107,23 +109,28 @@ def framed(tokens: Tensor, lengths: Tensor, near: Pair, pad: int, room: int = 0)
         What belongs there.
     pad
         What fills up short texts.
-    room
-        Tokens m that are read with each text.
+    more
+        Which of m tokens are read with each text, shape (b, m), bool; those that are come first.
     """
     before, text, between, second, behind = near.types
     first, width = len(near.before), tokens.shape[1]
-    all_around = first + len(near.between) + len(near.behind)
-    ids = tokens.new_full((len(tokens), width + room + all_around), pad)
+    if more is None:
+        more = tokens.new_zeros((len(tokens), 0), dtype=torch.bool)
+    room = more.shape[1]
+    ids = tokens.new_full((len(tokens), width + room + near.n_around), pad)
     types = torch.full_like(ids, text)
     ids[:, :first], types[:, :first] = _rows(near.before, ids), _rows(before, ids)
     ids[:, first : first + width] = tokens.masked_fill(~mask_of(lengths, width), pad)
-    after = (*near.between, *(pad,) * room, *near.behind)
-    kinds = (*between, *(second,) * room, *behind)
-    places = lengths[:, None] + first + torch.arange(len(after), device=ids.device)
-    ids.scatter_(1, places, _rows(after, ids).expand_as(places))
-    types.scatter_(1, places, _rows(kinds, ids).expand_as(places))
-    free = places[:, len(near.between) : len(near.between) + room]
-    return Framed(ids, types, lengths + all_around + room, free)
+    start = lengths[:, None] + first
+    places = start + len(near.between) + torch.arange(room, device=ids.device)
+    free = torch.where(more, places, places + len(near.behind))  # what is not read is behind all
+    types.scatter_(1, free, second)
+    ends = start + len(near.between) + more.sum(1, keepdim=True)
+    for begin, values, kinds in ((start, near.between, between), (ends, near.behind, behind)):
+        places = begin + torch.arange(len(values), device=ids.device)
+        ids.scatter_(1, places, _rows(values, ids).expand_as(places))
+        types.scatter_(1, places, _rows(kinds, ids).expand_as(places))
+    return Framed(ids, types, ends[:, 0] + len(near.behind), free)
 
 
 def embedded(encoder: nn.Module, ids: Tensor) -> Tensor:
@@ -291,6 +298,32 @@ def freeze(encoder: nn.Module, layers: int) -> None:
     last = max(places[id(each)] for each in stack[layers - 1].parameters())
     for parameter in parameters[: last + 1]:
         parameter.requires_grad_(False)
+
+
+def layer_shares(encoder: nn.Module, decay: float) -> dict[str, float]:
+    """Return what share of the transformer's learning rate each of its weights has, by name.
+
+    Parameters
+    ----------
+    encoder
+        The transformer.
+    decay
+        Factor from each layer to the one below it; what is below all layers is one more down.
+    """
+    if decay == 1:
+        return {}
+    stack = _layers(encoder)
+    depths = {
+        id(parameter): len(stack) - 1 - number
+        for number, layer in enumerate(stack)
+        for parameter in layer.parameters()
+    }
+    found, below = {}, True
+    for name, parameter in encoder.named_parameters():  # from below, as the text goes through them
+        depth = depths.get(id(parameter))
+        below = below and depth is None
+        found[name] = decay ** (len(stack) if below else depth or 0)
+    return found
 
 
 def checkpointed(encoder: nn.Module) -> None:

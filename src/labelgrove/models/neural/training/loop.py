@@ -223,7 +223,7 @@ class _Trainer:
         factor = rate_at(standing.steps, total, self._settings)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = factor * rate_of(group["part"], self._settings)
+                group["lr"] = factor * group["share"] * rate_of(group["part"], self._settings)
         self._network.train()
         self._seed()
         loss = self._objective.loss(self._network, self._share(rows))
@@ -417,7 +417,8 @@ def device_of(name: str) -> torch.device:
 def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
     """Return Adam for the network, and its sparse form for what has sparse gradients.
 
-    Parts of the network with a learning rate of their own are groups of their own.
+    Parts of the network with a learning rate of their own are groups of their own. A network's
+    ``shares`` tell by name which weights have only a share of that rate.
     """
     sparse = [  # in the order of the network: a checkpoint numbers them
         module.weight
@@ -425,12 +426,13 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
         if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
     ]
     apart = set(map(id, sparse))
-    parts: dict[str, list[nn.Parameter]] = {}
+    shares: Mapping[str, float] = getattr(network, "shares", {})
+    parts: dict[tuple[str, float], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad and id(parameter) not in apart:
-            part = next((part for part in settings.rates if name.startswith(f"{part}.")), "")
-            parts.setdefault(part, []).append(parameter)
-    dense = [{"params": each, "part": part} for part, each in parts.items()]
+            part = next((part for part in settings.rates if f"{name}.".startswith(f"{part}.")), "")
+            parts.setdefault((part, shares.get(name, 1.0)), []).append(parameter)
+    dense = [{"params": each, "part": part, "share": at} for (part, at), each in parts.items()]
     found: list[Optimizer] = []
     if dense:
         if settings.weight_decay:
@@ -439,7 +441,8 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
         else:
             found.append(Adam(dense, settings.learning_rate, fused=True))
     if sparse:
-        found.append(SparseAdam([{"params": sparse, "part": ""}], settings.learning_rate))
+        own = {"params": sparse, "part": "", "share": 1.0}
+        found.append(SparseAdam([own], settings.learning_rate))
     return found
 
 

@@ -150,6 +150,8 @@ class PretrainedTraining(Training):
         Learning rate of the transformer.
     hidden_rate
         Learning rate of the layer between transformer and labels.
+    layer_decay
+        Factor on the learning rate from each layer of the transformer to the one below it.
     checkpointing
         Compute inner values again instead of keeping them: less memory, a third more time.
     frozen
@@ -165,6 +167,7 @@ class PretrainedTraining(Training):
     windows: int = 1
     encoder_rate: float = 5e-5
     hidden_rate: float = 1e-4
+    layer_decay: float = 1.0
     checkpointing: bool = False
     frozen: int = 0
     lora: int = 0
@@ -180,6 +183,44 @@ class PretrainedTraining(Training):
     def rates(self) -> Mapping[str, float]:
         """Those of the transformer and of the layer behind it."""
         return {"reader": self.encoder_rate, "between": self.hidden_rate}
+
+
+@dataclass(frozen=True)
+class JointTraining(PretrainedTraining):
+    """The same for networks whose transformer reads labels with the text.
+
+    Parameters
+    ----------
+    hidden_rate
+        Learning rate of what labels are read as.
+    together
+        Number of labels up to which all are read with every text.
+    candidates
+        Labels that are read with a text where there are more: the best ones of a first stage.
+    first
+        Name of the model that is the first stage.
+    folds
+        Models of the first stage by which training documents are ranked, each by one that did not
+        learn from it.
+    starts
+        What labels are read as at first: the words of their ``"names"``, of their
+        ``"descriptions"`` where there are any, or ``"random"``.
+    """
+
+    together: int = 200
+    candidates: int = 64
+    first: str = "bonsai"
+    folds: int = 5
+    starts: Literal["names", "descriptions", "random"] = "names"
+    learning_rate: float = 1e-3
+    hidden_rate: float = 5e-4
+    layer_decay: float = 0.8
+    warmup: float = 0.1
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """Those of the transformer, and of what labels are read as."""
+        return {"reader.tokens": self.hidden_rate, "reader": self.encoder_rate}
 
 
 # --- ranges -----------------------------------------------------------------------------------
@@ -220,14 +261,19 @@ RANGES = {
     **dict.fromkeys(("batch", "epochs", "patience", "evaluate_every", "devices"), COUNT),
     **dict.fromkeys(("units", "filters", "parts", "bottleneck", "length", "windows"), COUNT),
     **dict.fromkeys(("max_leaf", "levels", "parents", "ensemble", "candidates"), COUNT),
+    **dict.fromkeys(("folds", "given", "across"), COUNT),
     **dict.fromkeys(("average_from", "level_epochs", "vector_size", "lora", "hidden"), FROM_ZERO),
+    **dict.fromkeys(("together", "radius"), FROM_ZERO),
     **dict.fromkeys(("learning_rate", "encoder_rate", "hidden_rate"), POSITIVE),
     **dict.fromkeys(("clip", "clip_recent"), POSITIVE),
     **dict.fromkeys(("weight_decay", "checkpoint_minutes"), NOT_NEGATIVE),
     **dict.fromkeys(("dropout", "vector_dropout"), DROPOUT),
     **dict.fromkeys(("layers", "widths"), SIZES),
     "clusters": Range(_is_shares, "'auto', or shares that sum to 1, such as [0.5, 0.5]"),
+    **dict.fromkeys(("plcp", "clcp"), NOT_NEGATIVE),
+    "ratio": POSITIVE,
     "warmup": SHARE,
+    "layer_decay": Range(lambda value: 0 < value <= 1, "a number above 0, up to 1"),
     "decay": Range(lambda value: 1 <= value < math.inf, "a number from 1"),
     "frozen": Range(lambda value: value >= -1, "a whole number from -1"),
     "branching": POWER_OF_TWO,

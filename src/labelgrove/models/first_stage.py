@@ -1,0 +1,212 @@
+"""The first of two stages: a model names some labels of each text, another judges only those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features, Rows
+from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.models.members import own_context, own_views
+from labelgrove.models.registry import MODELS
+
+VIEW = "first-"  # before the names of its views
+SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Labels of each text that are to be judged.
+
+    Parameters
+    ----------
+    labels
+        Shape (n, C), int32; -1 where there are fewer, behind the others.
+    odds
+        Their log odds by the first stage, shape (n, C), float32.
+    true
+        Which the text has, shape (n, C), bool; none where that is not known.
+    """
+
+    labels: NDArray[np.int32]
+    odds: NDArray[np.float32]
+    true: NDArray[np.bool_]
+
+    def __getitem__(self, rows: Rows) -> Candidates:
+        return Candidates(self.labels[rows], self.odds[rows], self.true[rows])
+
+
+class FirstStage:
+    """A model with views of its own that names candidates.
+
+    Parameters
+    ----------
+    model
+        Fitted or not.
+
+    Attributes
+    ----------
+    views
+        For each of the model's own views the name that it has outside.
+    """
+
+    def __init__(self, model: Classifier) -> None:
+        self.model = model
+        self.views = {view: VIEW + view for view in model.views()}
+
+    @classmethod
+    def named(cls, name: str, seed: int, threads: int | None) -> Self:
+        """Return an unfitted one."""
+        return cls(MODELS.create(name, seed=seed, threads=threads))
+
+    def specs(self) -> dict[str, ViewSpec]:
+        """Return what it wants to read, under the names of outside."""
+        return {VIEW + view: spec for view, spec in self.model.views().items()}
+
+    def fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        """Learn from all documents."""
+        own = own_context(context, self.views, "first")
+        own.run.progress.say(f"first stage: {self.model.name}")
+        self.model.fit(own_views(X, self.views), Y, context=own)
+
+    def rank(self, X: Features, k: int) -> Ranking:
+        """Rank texts."""
+        return self.model.rank(own_views(X, self.views), k)
+
+    def out_of_fold(
+        self, X: Features, Y: csr_array, k: int, folds: int, seed: int, context: FitContext
+    ) -> Ranking:
+        """Rank each training document by a model that did not learn from it.
+
+        A model ranks the documents it has learned from better than any others, so that a second
+        stage would learn to trust it too much.
+
+        Parameters
+        ----------
+        X, Y
+            What is learned from.
+        k
+            Labels of each document.
+        folds
+            Models, of which each leaves out its share of the documents.
+        seed
+            Of the shares.
+        context
+            Of the whole training.
+        """
+        folds = min(folds, int((np.diff(Y.indptr) > 0).sum()))
+        if folds < 2:  # nothing can be left out
+            return self.rank(X, k)
+        shares, n = shares_of(Y, folds, seed), Y.shape[0]
+        labels, scores = np.full((n, k), -1, np.int32), np.zeros((n, k), np.float32)
+        for fold in range(folds):
+            own = own_context(context, self.views, f"first-fold{fold + 1}")
+            own.run.progress.say(f"first stage, {fold + 1} of {folds} shares left out")
+            rest, left = np.flatnonzero(shares != fold), np.flatnonzero(shares == fold)
+            model = self.model.fresh()
+            model.fit(own_views(X[rest], self.views), Y[rest], context=own)
+            found = model.rank(own_views(X[left], self.views), k).pad(k)
+            labels[left], scores[left] = found.labels, found.scores
+        return Ranking(labels, scores)
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Tell what in row ``i`` spoke for a label, in a view under its name of outside."""
+        told = self.model.explain(own_views(X, self.views), i, label)
+        return replace(told, view=self.views[told.view])
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder."""
+        self.model.write(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        return cls(MODELS.read(folder))
+
+
+def shares_of(Y: csr_array, folds: int, seed: int) -> NDArray[np.int64]:
+    """Divide documents into shares, shape (n,); those with labels are in at least two of them."""
+    random = generator(seed, "folds")
+    labelled = np.diff(Y.indptr) > 0
+    order = [random.permutation(np.flatnonzero(each)) for each in (labelled, ~labelled)]
+    shares = np.empty(len(labelled), np.int64)
+    shares[np.concatenate(order)] = np.arange(len(labelled)) % folds
+    return shares
+
+
+def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
+    """Return the labels of a ranking as candidates.
+
+    Parameters
+    ----------
+    ranking
+        Of n texts, C labels each.
+    Y
+        What is true, shape (n, L): labels of a text that are not among its C take the places of
+        its last wrong ones, up to half of all places, with the odds of the last.
+
+    Examples
+    --------
+    >>> ranking = Ranking(np.array([[3, 0, 1, 4]]), np.array([[0.9, 0.5, 0.4, 0.1]]))
+    >>> found = candidates_of(ranking, csr_array(np.array([[0, 1, 1, 0, 0]])))
+    >>> found.labels.tolist(), found.true.tolist()
+    ([[3, 0, 1, 2]], [[False, False, True, True]])
+    """
+    labels = ranking.labels.astype(np.int32, copy=True)
+    sure = np.clip(ranking.scores.astype(np.float64), SUREST, 1 - SUREST)
+    odds = (np.log(sure) - np.log1p(-sure)).astype(np.float32)
+    least = np.log(SUREST) - np.log1p(-SUREST)
+    odds[labels < 0] = least
+    true = np.zeros(labels.shape, bool)
+    if Y is None:
+        return Candidates(labels, odds, true)
+    true = ranking.hits(Y)
+    for row in np.flatnonzero(true.sum(axis=1) < np.diff(Y.indptr)):
+        own = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
+        missed = np.setdiff1d(own, labels[row])[: labels.shape[1] // 2]
+        places = np.flatnonzero(~true[row])[::-1][: len(missed)]
+        last = odds[row][labels[row] >= 0].min(initial=0.0)
+        labels[row, places], true[row, places] = missed[: len(places)], True
+        odds[row, places] = last
+    return Candidates(labels, odds, true)
+
+
+def behind(judged: Ranking, first: Ranking, k: int) -> Ranking:
+    """Put what was not judged behind what was, in the order of the first stage.
+
+    Parameters
+    ----------
+    judged
+        The candidates of n texts, best first.
+    first
+        All that the first stage named, of which the candidates are the first.
+    k
+        Labels of each text in the end.
+
+    Examples
+    --------
+    >>> judged = Ranking(np.array([[7, 5]]), np.array([[0.8, 0.2]]))
+    >>> first = Ranking(np.array([[5, 7, 2, 1]]), np.array([[0.9, 0.6, 0.4, 0.1]]))
+    >>> found = behind(judged, first, 4)
+    >>> found.labels.tolist(), found.scores.round(3).tolist()
+    ([[7, 5, 2, 1]], [[0.8, 0.2, 0.2, 0.05]])
+    """
+    n = judged.k
+    if k <= n or first.k <= n:
+        return judged.top(min(k, n)).pad(k)
+    rest = first.scores[:, n:].astype(np.float64)
+    last = np.where(judged.labels >= 0, judged.scores, 1.0).min(axis=1, keepdims=True)
+    # as probable as the first stage says, unless that is more than the last of those judged
+    best = rest.max(axis=1, keepdims=True)
+    factor = np.minimum(1.0, last / np.maximum(best, 1e-30))
+    scores = np.concatenate([judged.scores, rest * factor], axis=1).astype(np.float32)
+    labels = np.concatenate([judged.labels, first.labels[:, n:]], axis=1)
+    return Ranking(labels[:, :k], scores[:, :k]).pad(k)

@@ -1,0 +1,42 @@
+"""A model inside another: its views of the text, its part of the context, its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from labelgrove.core.features import Features, Views
+from labelgrove.core.types import FitContext
+
+
+def own_views(X: Features, views: Mapping[str, str]) -> Features:
+    """Return what a member reads.
+
+    Parameters
+    ----------
+    X
+        What the model around it reads.
+    views
+        For each of the member's own views the name that the view has outside.
+    """
+    if not isinstance(X, Views):
+        return X
+    own = {view: X[name] for view, name in views.items()}
+    return next(iter(own.values())) if len(own) == 1 else Views(own)
+
+
+def own_context(context: FitContext, views: Mapping[str, str], step: str) -> FitContext:
+    """Return what a member may know, with a run folder of its own below that of the model."""
+    validation = context.validation
+    if validation is not None:
+        validation = (own_views(validation[0], views), validation[1])
+    return replace(
+        context,
+        featurizers={
+            view: context.featurizers[name]
+            for view, name in views.items()
+            if name in context.featurizers
+        },
+        validation=validation,
+        run=replace(context.run, folder=context.run.folder and context.run.folder / step),
+    )

@@ -1,0 +1,523 @@
+"""What the models share that read a text together with labels: all, or a first stage's best."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.models.first_stage import Candidates, FirstStage, behind, candidates_of
+from labelgrove.models.neural.classifier import limited_threads
+from labelgrove.models.neural.objectives import as_ranking
+from labelgrove.models.neural.parts import pretrained
+from labelgrove.models.neural.parts.joint import JointReader, Reading
+from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
+from labelgrove.models.neural.training.batches import bucketed, by_length, padded
+from labelgrove.models.neural.training.estimate import Size
+from labelgrove.models.neural.training.loop import Objective, device_of
+from labelgrove.models.neural.training.settings import JointTraining, Training
+from labelgrove.models.neural.training.windows import Windows, best_of
+from labelgrove.text.pretrained import Pair, Specials, load_tokenizer, pair_of, specials_of
+
+FIRST = "first"  # folder of the first stage
+GIVEN = 0.5  # probability from which a label counts as given while a network learns
+
+
+class JointNetwork(nn.Module):
+    """Reads texts with labels, and judges these labels.
+
+    Parameters
+    ----------
+    reader
+        Of both.
+    second
+        Whether it is the second stage, which knows the log odds of the first.
+    """
+
+    def __init__(self, reader: JointReader, second: bool) -> None:
+        super().__init__()
+        self.reader = reader
+        # it begins with the first stage's opinion
+        self.trust = nn.Parameter(torch.ones(())) if second else None
+
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        labels: Tensor,
+        odds: Tensor,
+        true: Tensor | None = None,
+    ) -> Tensor:
+        """Return the log odds (b, C) of labels, or, given which are true, the loss.
+
+        Parameters
+        ----------
+        tokens, lengths
+            Shapes (b, T) and (b,).
+        labels
+            Which, shape (b, C); -1 for none, behind the others.
+        odds
+            Their log odds by the first stage, shape (b, C), or anything if there is none.
+        true
+            Which a text has, shape (b, C), bool.
+        """
+        reading: Reading = self.reader(tokens, lengths, labels)
+        if true is None:
+            return self.log_odds(reading, labels, odds)
+        return self.loss(reading, labels, odds, true)
+
+    @abstractmethod
+    def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
+        """Return the log odds of labels, shape (b, C)."""
+
+    @abstractmethod
+    def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
+        """Return the mean loss over texts and labels, shape ()."""
+
+    def from_first(self, odds: Tensor) -> Tensor | float:
+        """Return what the first stage's log odds (b, C) add to those of the labels."""
+        return 0.0 if self.trust is None else self.trust * odds
+
+
+class JointClassifier(PretrainedClassifier):
+    """A transformer reads each text together with labels.
+
+    Up to ``together`` labels all are read with every text. Where there are more, a first stage
+    names candidates, which are read and judged; its other labels keep their places behind them.
+
+    Attributes
+    ----------
+    two_stages_
+        Whether a first stage names the labels that are read, or all are.
+    first_
+        The first stage, if there is one.
+    pair_
+        What the tokenizer puts around a text and labels, as JSON.
+    """
+
+    shared: ClassVar[type[Training]] = JointTraining
+
+    together: int
+    candidates: int
+    first: str
+    folds: int
+    starts: Literal["names", "descriptions", "random"]
+    two_stages_: bool
+    first_: FirstStage | None
+    pair_: list[Any]
+    _words: TokenSequences | None = None  # of the labels, while they are learned
+    _found: Candidates | None = None  # of the documents that are learned from
+    _held: Candidates | None = None  # of those held out
+
+    @abstractmethod
+    def _joined(self, reader: JointReader, counts: NDArray[np.int64], second: bool) -> JointNetwork:
+        """Return the network behind a reader.
+
+        Parameters
+        ----------
+        reader
+            Of texts and labels.
+        counts
+            Documents of each label, shape (L,).
+        second
+            Whether it is the second of two stages.
+        """
+
+    @property
+    def _reads_labels(self) -> bool:
+        """Whether the transformer reads labels, or the text alone."""
+        return True
+
+    # --- views --------------------------------------------------------------------------------
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return subwords, and what the first stage reads; fitted without one, subwords alone."""
+        found = super().views()
+        if getattr(self, "two_stages_", True):
+            found |= self._new_first().specs()
+        return found
+
+    def _new_first(self) -> FirstStage:
+        return FirstStage.named(self.first, self.seed, self.threads)
+
+    def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
+        return super()._tokens(X["text"] if isinstance(X, Views) and "text" in X else X, known)
+
+    def check_needs(self) -> None:
+        """Refuse an encoder or a first stage that cannot be had."""
+        super().check_needs()
+        if self.first == self.name:
+            raise InputError(
+                f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
+            )
+        self._new_first().model.check_needs()
+
+    def _with_text(self, n_labels: int) -> int:
+        """Return how many labels are read with a text."""
+        if not self._reads_labels:
+            return 0
+        return n_labels if n_labels <= self.together else min(self.candidates, n_labels)
+
+    def _check_room(self, n_labels: int, pair: Pair) -> None:
+        """Refuse labels for which a transformer has no room behind the text."""
+        most = pretrained.longest_input(pretrained.skeleton(self._name))
+        specials = specials_of(load_tokenizer(self._name))
+        room = self._windows(specials).size
+        labels = self._with_text(n_labels)
+        needed = room + labels + pair.n_around
+        if labels and most is not None and needed > most:
+            raise InputError(
+                f"length {self.length} and {labels:,} labels are {needed:,} tokens with those "
+                f"around them, and {self._name} reads {most:,} at most: lower length, or let a "
+                f"first stage choose fewer labels (together={self.together}, "
+                f"candidates={self.candidates})"
+            )
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        self._tokens(X)
+        pair = pair_of(load_tokenizer(self._name))
+        self._check_room(Y.shape[1], pair)
+        self.pair_ = _as_json(pair)
+        self._words = self._label_words(context)
+        self.first_, self._found, self._held = None, None, None
+        self.two_stages_ = Y.shape[1] > self.together
+        if self.two_stages_:
+            self.first_ = self._learn_first(X, Y, context)
+        try:
+            super()._fit(X, Y, context)
+        finally:
+            self._words, self._found, self._held = None, None, None
+
+    def _learn_first(self, X: Features, Y: csr_array, context: FitContext) -> FirstStage:
+        """Fit the first stage, and let it name the candidates of all documents."""
+        if not isinstance(X, Views):
+            raise InputError(
+                f"{self.name} ranks {Y.shape[1]:,} labels in two stages and needs the features of "
+                f"both: give Views with {', '.join(self.views())}, or use Tagger"
+            )
+        first, k = self._new_first(), min(self.candidates, Y.shape[1])
+        first.fit(X, Y, context)
+        ranking = first.out_of_fold(X, Y, k, self.folds, self.seed, context)
+        inside = ranking.hits(Y).sum() / max(Y.nnz, 1)
+        context.run.progress.say(
+            f"{inside:.1%} of the documents' labels are among the {k} candidates of the first stage"
+        )
+        self._found = candidates_of(ranking, Y)
+        if context.validation is not None:
+            chosen = self._held_out(context, Y)
+            if chosen is not None:
+                self._held = candidates_of(first.rank(context.validation[0][chosen], k))
+        return first
+
+    def _label_words(self, context: FitContext) -> TokenSequences | None:
+        """Return the subwords of what labels are called, or None where they begin at random."""
+        featurizer, labels = context.featurizers.get("text"), context.labels
+        if featurizer is None or labels is None or self.starts == "random":
+            return None
+        names, n = labels.names[: labels.n_labels], labels.n_labels
+        if self.starts == "descriptions":
+            told = labels.descriptions[:n]
+            names = [text or name for text, name in zip(told, names, strict=True)]
+        found = featurizer.transform(names)
+        assert isinstance(found, TokenSequences)
+        return found
+
+    def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> JointNetwork:
+        specials, pair = Specials.from_json(self.specials_), _from_json(self.pair_)
+        reader = JointReader(
+            encoder, specials, pair, self.pooling_, len(counts), self._reads_labels
+        )
+        if self._words is not None and len(self._words) == len(counts):
+            words = [self._words.sequence(i) for i in range(len(counts))]
+            reader.begin([torch.from_numpy(each.astype(np.int64)) for each in words])
+        return self._joined(reader, counts, self.two_stages_)
+
+    def _objective(
+        self, X: TokenSequences, Y: csr_array, validation: tuple[TokenSequences, csr_array] | None
+    ) -> Objective:
+        windows = self._windows(Specials.from_json(self.specials_))
+        return JointLabels(X, Y, validation, self.training, windows, self._found, self._held)
+
+    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
+        more, width = self._with_text(len(counts)), self._width
+        size = self._size(X, 2 * len(counts) * width + 8 * width * width, more)
+        # products of words and labels, and their convolutions
+        longest = min(int(X.lengths.max(initial=1)), self.length)
+        crossed = 12 * longest * min(len(counts), max(self.together, self.candidates))
+        return [size._replace(batch=size.batch + self.batch * crossed)]
+
+    # --- ranking ------------------------------------------------------------------------------
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        if self.first_ is None:
+            return super()._rank(X, k)
+        if not isinstance(X, Views):
+            raise InputError(
+                f"{self.name} ranks in two stages and needs the features of both: give Views with "
+                f"{', '.join(self.views())}"
+            )
+        tokens = self._tokens(X, self.n_terms_)
+        named = self.first_.rank(X, max(k, self.candidates))
+        with self._ready():
+            found = self._judge(tokens, candidates_of(named.top(self.candidates)))
+        ranking = behind(found, named, k)
+        # the first stage may know what to say of a text that the transformer cannot read
+        unread = ~self._readable(tokens)
+        ranking.labels[unread], ranking.scores[unread] = (
+            named.top(k).pad(k).labels[unread],
+            named.top(k).pad(k).scores[unread],
+        )
+        return ranking
+
+    def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
+        return self._judge(X, None).top(k)
+
+    def _judge(self, X: TokenSequences, found: Candidates | None) -> Ranking:
+        """Rank candidates, or all labels; the network is ready."""
+        windows = self._windows(Specials.from_json(self.specials_))
+        return judged(self._trained, X, found, self.n_labels_, self.batch, windows)
+
+    @property
+    def _trained(self) -> JointNetwork:
+        network = self.networks_[0]
+        assert isinstance(network, JointNetwork)
+        return network
+
+    # --- explaining ---------------------------------------------------------------------------
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return how much each subword spoke for a label.
+
+        A label that is not among the candidates of a text is the first stage's to explain. Of a
+        text in several windows that in which the label is likeliest is explained.
+        """
+        tokens = self._asked(X, i, label)
+        if not len(tokens.tokens):
+            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
+        labels = np.arange(self.n_labels_)
+        odds = np.zeros(self.n_labels_, np.float32)
+        if self.first_ is not None:
+            named = candidates_of(self.first_.rank(X[i : i + 1], self.candidates))
+            if label not in named.labels[0]:
+                return self.first_.explain(X, i, label)
+            labels, odds = named.labels[0].astype(np.int64), named.odds[0]
+        place = int(np.flatnonzero(labels == label)[0])
+        windows = self._windows(Specials.from_json(self.specials_))
+        pieces, _ = windows.split(tokens)
+        device, network = device_of(self.device), self._trained
+        network.to(device).eval().requires_grad_(requires_grad=False)
+        best, start, found = -np.inf, 0, np.empty(0, np.float32)
+        with limited_threads(self.threads):
+            for number in range(len(pieces)):
+                given = (
+                    *padded(pieces, np.array([number])),
+                    torch.from_numpy(labels)[None],
+                    torch.from_numpy(odds)[None],
+                )
+                weights, sure = self._told(network, place, *(each.to(device) for each in given))
+                if sure > best:
+                    best, start = sure, number * windows.size
+                    found = weights.cpu().numpy().astype(np.float32)
+        return Explanation(np.arange(start, start + len(found)), found)
+
+    def _told(
+        self,
+        network: JointNetwork,
+        place: int,
+        tokens: Tensor,
+        lengths: Tensor,
+        labels: Tensor,
+        odds: Tensor,
+    ) -> tuple[Tensor, float]:
+        """Return how much each token (1, T) spoke for the label at a place (T,), and its odds."""
+        reader = network.reader
+        frame = reader.frame(tokens, lengths, labels)
+        own = slice(len(reader.near.before), len(reader.near.before) + tokens.shape[1])
+        blank = frame.ids.clone()
+        blank[:, own] = reader.pad
+
+        def log_odds(vectors: Tensor) -> Tensor:
+            n = len(vectors)
+            many = type(frame)(*(each.expand(n, *each.shape[1:]) for each in frame))
+            asked = labels.expand(n, -1)
+            reading = reader.read(many, vectors, lengths.expand(n), asked)
+            return network.log_odds(reading, asked, odds.expand(n, -1))[:, place]
+
+        begin = reader.vectors(frame._replace(ids=blank), labels).detach()
+        end = reader.vectors(frame, labels).detach()
+        weights, sure = path_gradients(begin, end, log_odds)
+        return weights[own], sure
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def write(self, folder: Path) -> None:
+        """Write the first stage into a folder of its own."""
+        super().write(folder)
+        if self.first_ is not None:
+            self.first_.write(folder / FIRST)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        found = super().read(folder)
+        if found.two_stages_:
+            found.first_ = FirstStage.read(folder / FIRST)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the state without the first stage, which is written beside it."""
+        return {name: value for name, value in super().state().items() if name != "first_"}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        self.first_ = None
+        self.two_stages_, self.specials_ = state["two_stages_"], state["specials_"]
+        super().set_state(state)
+
+
+class JointLabels(Objective):
+    """Labels of texts that are read with them.
+
+    Parameters
+    ----------
+    X, Y
+        Texts and labels to learn from.
+    validation
+        The same, held out.
+    training
+        For the size of batches and the seed of their order.
+    windows
+        How long texts are read: in training a window of each, drawn anew at each step.
+    found, held
+        Candidates of the texts and of those held out; None where all labels are read.
+    """
+
+    def __init__(
+        self,
+        X: TokenSequences,
+        Y: csr_array,
+        validation: tuple[TokenSequences, csr_array] | None,
+        training: Training,
+        windows: Windows,
+        found: Candidates | None,
+        held: Candidates | None,
+    ) -> None:
+        self._X, self._Y, self._validation, self._training = X, Y, validation, training
+        self._windows, self._found, self._held = windows, found, held
+
+    @property
+    def n_validation(self) -> int:
+        """Number of documents behind `score`."""
+        return 0 if self._validation is None else len(self._validation[0])
+
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Return batches of documents of which a like number of tokens is read."""
+        random = generator(self._training.seed, "batches", epoch)
+        lengths = np.minimum(self._X.lengths, self._windows.size)
+        return bucketed(lengths, self._training.batch, random)
+
+    def loss(self, network: nn.Module, rows: NDArray[np.int64]) -> Tensor:
+        """Return the network's own loss; candidates stand in a new order at every step."""
+        texts = padded(self._windows.drawn(self._X[rows]), np.arange(len(rows)))
+        if self._found is None:
+            labels, odds = everything(len(rows), self._Y.shape[1])
+            true = torch.from_numpy(self._Y[rows].toarray() > 0)
+        else:
+            chosen = self._found[rows]
+            none = torch.from_numpy(chosen.labels < 0)
+            order = torch.rand(none.shape).masked_fill(none, 2.0).argsort(1)  # none stays behind
+            labels, odds, true = (
+                torch.from_numpy(part).gather(1, order)
+                for part in (chosen.labels.astype(np.int64), chosen.odds, chosen.true)
+            )
+        device = next(network.parameters()).device
+        loss: Tensor = network(*(each.to(device) for each in (*texts, labels, odds, true)))
+        return loss
+
+    def score(self, network: nn.Module) -> float | None:
+        """Return the micro-F1 of held-out documents, of labels with a probability from 0.5."""
+        if self._validation is None:
+            return None
+        assert isinstance(network, JointNetwork)
+        X, Y = self._validation
+        batch, n_labels = self._training.batch, self._Y.shape[1]
+        ranking = judged(network, X, self._held, n_labels, batch, self._windows)
+        if np.isnan(ranking.scores).any():
+            return float("nan")
+        given = (ranking.scores >= GIVEN) & (ranking.labels >= 0)
+        right = int((given & ranking.hits(Y)).sum())
+        return 2 * right / max(int(given.sum()) + int(Y.nnz), 1)
+
+
+def everything(n: int, n_labels: int) -> tuple[Tensor, Tensor]:
+    """Return all labels for each of n texts, and no odds, both of shape (n, L)."""
+    return torch.arange(n_labels).expand(n, -1), torch.zeros(n, n_labels)
+
+
+def judged(
+    network: JointNetwork,
+    X: TokenSequences,
+    found: Candidates | None,
+    n_labels: int,
+    batch: int,
+    windows: Windows,
+) -> Ranking:
+    """Rank candidates of texts, or all labels, batch by batch; a text has its best window's.
+
+    Parameters
+    ----------
+    network
+        What judges.
+    X
+        Tokens of n texts.
+    found
+        Their candidates, or None for all labels.
+    n_labels
+        Number of all labels.
+    batch
+        Texts at once.
+    windows
+        How long texts are read.
+    """
+    pieces, owners = windows.split(X)
+    width = n_labels if found is None else found.labels.shape[1]
+    ranking = Ranking.empty(len(pieces), width)
+    device = next(network.parameters()).device
+    for rows in by_length(pieces.lengths, batch):
+        if found is None:
+            labels, odds = everything(len(rows), n_labels)
+        else:
+            own = found[owners[rows]]
+            labels, odds = torch.from_numpy(own.labels.astype(np.int64)), torch.from_numpy(own.odds)
+        given = (*padded(pieces, rows), labels, odds)
+        logits = network(*(each.to(device) for each in given)).float()
+        chances = logits.sigmoid().masked_fill(labels.to(device) < 0, 0.0)
+        best, places = chances.sort(dim=1, descending=True, stable=True)
+        part = as_ranking(labels.to(device).gather(1, places), best)
+        ranking.labels[rows], ranking.scores[rows] = part.labels, part.scores
+    return best_of(ranking, owners, len(X))
+
+
+def _as_json(pair: Pair) -> list[Any]:
+    return [*map(list, pair[:3]), [list(x) if isinstance(x, tuple) else x for x in pair.types]]
+
+
+def _from_json(values: list[Any]) -> Pair:
+    before, between, behind_, types = values
+    one, first, two, second, three = types
+    around = (tuple(one), first, tuple(two), second, tuple(three))
+    return Pair(tuple(before), tuple(between), tuple(behind_), around)

@@ -1,0 +1,367 @@
+"""LACO and SeqTag: texts read with labels, all of them or a first stage's best."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from labelgrove import Tagger, models
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import TokenSequences, Views
+from labelgrove.core.progress import Silent
+from labelgrove.core.types import FitContext, Run
+from labelgrove.labels import LabelSpace, Vocabulary
+from labelgrove.labels.vocabulary import Concept
+from labelgrove.models.contract import CHECKS, Case, known_answer
+from labelgrove.models.neural.examples import small_bert
+from labelgrove.models.neural.joint import JointLabels
+from labelgrove.models.neural.laco import Laco, LacoNetwork
+from labelgrove.models.neural.parts import pretrained
+from labelgrove.models.neural.parts.cross_attention import CrossAttention
+from labelgrove.models.neural.parts.joint import JointReader
+from labelgrove.models.neural.training.loop import new_optimizers
+from labelgrove.models.neural.training.windows import Windows
+from labelgrove.text import FEATURIZERS
+from labelgrove.text.pretrained import load_tokenizer, pair_of, specials_of
+from tokenizer_folders import minilm, roberta, sentencepiece_xlnet
+
+TWO_STAGES = {"together": 4, "candidates": 6, "folds": 2}
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return small_bert(tmp_path_factory.mktemp("encoder"))
+
+
+def small(bert, **others):
+    """Return settings with which little is learned in no time."""
+    return {"encoder": bert, "length": 32, "batch": 16, "epochs": 1, "encoder_rate": 0.01,
+            "hidden_rate": 0.01, "learning_rate": 0.02, "threads": 1, **others}  # fmt: skip
+
+
+def reader_of(name, n_labels=5, pooling="mean", joint=True):
+    tokenizer = load_tokenizer(name)
+    encoder = pretrained.load_encoder(name)
+    torch.manual_seed(0)
+    parts = specials_of(tokenizer), pair_of(tokenizer), pooling
+    return JointReader(encoder, *parts, n_labels, joint).eval()
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def test_a_text_and_labels_stand_as_the_tokenizer_would_put_two_texts(bert):
+    reader = reader_of(bert)
+    tokens = torch.tensor([[7, 8, 9], [6, 0, 0]])
+    labels = torch.tensor([[0, 1], [4, -1]])
+    frame = reader.frame(tokens, torch.tensor([3, 1]), labels)
+    # [CLS] text [SEP] two labels [SEP]
+    assert frame.ids.tolist() == [[2, 7, 8, 9, 3, 0, 0, 3], [2, 6, 3, 0, 3, 0, 0, 0]]
+    assert frame.types[0].tolist() == [0, 0, 0, 0, 0, 1, 1, 0]
+    assert frame.room.tolist() == [[5, 6], [3, 5]]  # the missing label is behind everything
+    assert frame.ends.tolist() == [8, 5]
+    vectors = reader.vectors(frame, labels)
+    torch.testing.assert_close(vectors[0, 5:7], reader.tokens[:2])
+    torch.testing.assert_close(vectors[1, 3], reader.tokens[4])
+
+
+def test_tokenizers_say_how_two_texts_are_read(tmp_path):
+    """As their own encoding of a pair has it."""
+    for name in (minilm(), roberta(tmp_path / "r"), sentencepiece_xlnet(tmp_path / "x")):
+        tokenizer = load_tokenizer(str(name))
+        pair, near = pair_of(tokenizer), specials_of(tokenizer)
+        wanted = tokenizer("a", "a")
+        one, two = tokenizer("a", add_special_tokens=False)["input_ids"], "a"
+        two = tokenizer(two, add_special_tokens=False)["input_ids"]
+        found = (*pair.before, *one, *pair.between, *two, *pair.behind)
+        assert list(found) == wanted["input_ids"]
+        assert pair.n_around == len(found) - len(one) - len(two)
+        assert near.before == pair.before
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), more=st.integers(1, 5), none=st.integers(1, 3))
+def test_padding_and_missing_labels_change_nothing(bert, seed, more, none):
+    reader = reader_of(bert)
+    torch.manual_seed(seed)
+    network = LacoNetwork(reader, CrossAttention(), 5, 0.0, second=False).eval()
+    tokens, lengths = torch.randint(4, 60, (1, 4)), torch.tensor([4])
+    labels = torch.tensor([[3, 0, 2]])
+    with torch.no_grad():
+        alone = network(tokens, lengths, labels, torch.zeros(1, 3))
+        wider = torch.cat([tokens, torch.randint(4, 60, (1, more))], 1)
+        both = torch.cat([wider, torch.randint(4, 60, (1, 4 + more))])  # beside a longer text
+        asked = torch.cat([labels, torch.full((1, none), -1)], 1).expand(2, -1)
+        found = network(both, torch.tensor([4, 4 + more]), asked, torch.zeros(2, 3 + none))
+    torch.testing.assert_close(found[:1, :3], alone, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+def test_without_joint_reading_the_text_is_read_alone(bert, pooling):
+    tokens, lengths = torch.tensor([[7, 8, 9], [6, 0, 0]]), torch.tensor([3, 1])
+    reader = reader_of(bert, pooling=pooling, joint=False)
+    found = reader(tokens, lengths, torch.tensor([[0, 1], [4, 2]]))
+    alone = pretrained.PretrainedReader(reader.encoder, specials_of(load_tokenizer(bert)), pooling)
+    torch.testing.assert_close(found.text, alone.eval()(tokens, lengths))
+    torch.testing.assert_close(found.labels[1], reader.tokens[[4, 2]])
+
+
+def test_labels_begin_as_the_mean_of_their_words(bert):
+    reader = reader_of(bert)
+    before = reader.tokens.detach().clone()
+    reader.begin([torch.tensor([7, 9]), torch.tensor([], dtype=torch.int64), torch.tensor([7, 9])])
+    words = reader.encoder.get_input_embeddings().weight
+    torch.testing.assert_close(reader.tokens[0], words[[7, 9]].mean(0))
+    torch.testing.assert_close(reader.tokens[1], before[1])  # no words: as random as before
+    torch.testing.assert_close(reader.tokens[0], reader.tokens[2])  # one name for two labels
+
+
+def test_names_or_descriptions_are_what_labels_begin_as(bert):
+    space = LabelSpace(["x", "y"], [1, 1], 2, names=["red", "dark"], descriptions=["", "suns"])
+    featurizer = FEATURIZERS.create("subwords", tokenizer=bert).fit([])
+    context = FitContext(labels=space, featurizers={"text": featurizer})
+    for starts, wanted in (("names", ["red", "dark"]), ("descriptions", ["red", "suns"])):
+        found = Laco(encoder=bert, starts=starts)._label_words(context)
+        assert found.tokens.tolist() == featurizer.transform(wanted).tokens.tolist()
+    assert Laco(encoder=bert, starts="random")._label_words(context) is None
+
+
+def test_lower_layers_learn_more_slowly(bert):
+    model = Laco(encoder=bert, layer_decay=0.5)
+    reader = reader_of(bert)
+    network = LacoNetwork(reader, None, 5, 0.0, second=False)
+    shares = pretrained.layer_shares(reader.encoder, 0.5)
+    network.shares = {f"reader.encoder.{name}": share for name, share in shares.items()}
+    (optimizer,) = new_optimizers(network, model.training)
+    found = {}
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            (name,) = [name for name, each in network.named_parameters() if each is weight]
+            found[name] = (group["part"], group["share"])
+    assert found["reader.encoder.embeddings.word_embeddings.weight"] == ("reader", 0.25)
+    assert found["reader.encoder.encoder.layer.0.output.dense.weight"] == ("reader", 0.5)
+    assert found["reader.encoder.encoder.layer.1.output.dense.weight"] == ("reader", 1.0)
+    assert found["reader.tokens"] == ("reader.tokens", 1.0)
+    assert found["output.weight"] == ("", 1.0)
+    assert pretrained.layer_shares(reader.encoder, 1.0) == {}
+
+
+# --- the objective ------------------------------------------------------------------------------
+
+
+def test_the_best_epoch_is_chosen_by_micro_f1_at_one_half(bert):
+    """Three held-out texts whose labels the network is sure of, for better or worse."""
+
+    class Sure(LacoNetwork):
+        def log_odds(self, reading, labels, odds):
+            sure = torch.tensor([[3.0, -3.0], [3.0, 3.0], [-3.0, -3.0]])
+            return sure[: len(labels)]
+
+    X = TokenSequences(np.array([5, 6, 7]), np.array([0, 1, 2, 3]), 400)
+    Y = csr_array(np.array([[1, 0], [0, 1], [1, 0]], np.float32))
+    objective = JointLabels(X, Y, (X, Y), Laco(batch=3).training, Windows(8), None, None)
+    network = Sure(reader_of(bert, 2), None, 2, 0.0, second=False).eval()
+    with torch.no_grad():
+        # given 3, right 2, true 3
+        assert objective.score(network) == pytest.approx(2 * 2 / 6)
+    assert objective.n_validation == 3
+
+
+def test_all_losses_are_sums_over_labels_as_printed(bert):
+    """Equation 7: what the tasks add is their own loss times its weight, over all labels."""
+    tokens, lengths = torch.tensor([[7, 8], [6, 5]]), torch.tensor([2, 2])
+    labels, odds = torch.arange(5).expand(2, -1), torch.zeros(2, 5)
+    true = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]], dtype=torch.bool)
+
+    model = Laco(encoder=bert, dropout=0.0, plcp=0.25, clcp=0.75)
+    network = model._joined(reader_of(bert), np.ones(5, np.int64), False).eval()
+    assert network.weights == [0.25, 0.75]
+    reading = network.reader(tokens, lengths, labels)
+    logits = network.log_odds(reading, labels, odds)
+    each = torch.nn.functional.binary_cross_entropy_with_logits(logits, true.float()).item()
+    torch.manual_seed(1)
+    pairs, given = (task.loss(reading.labels, true, labels >= 0) for task in network.tasks)
+    torch.manual_seed(1)
+    found = network(tokens, lengths, labels, odds, true).item()
+    assert found == pytest.approx(each + (0.25 * pairs.item() + 0.75 * given.item()) / 10)
+
+
+# --- whole models -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def in_two_stages(tmp_path_factory):
+    settings = Laco.example_settings(tmp_path_factory.mktemp("files"))
+    folder = tmp_path_factory.mktemp("case")
+    return Case(lambda _: Laco(**{**settings, **TWO_STAGES, "epochs": 2}), folder)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_contract_holds_in_two_stages(in_two_stages, check):
+    CHECKS[check](in_two_stages)
+
+
+def test_what_was_not_judged_keeps_its_place_behind(in_two_stages):
+    model, (X, _) = in_two_stages.fitted, in_two_stages.test
+    named = model.first_.rank(X, 12)
+    found = model.rank(X, 12)
+    assert [{*row} for row in found.labels[:, :6]] == [{*row} for row in named.labels[:, :6]]
+    assert (found.labels[:, 6:] == named.labels[:, 6:]).all()
+    assert (found.labels[:, :6] != named.labels[:, :6]).any()
+
+
+def test_a_label_outside_the_candidates_is_explained_by_the_first_stage(in_two_stages):
+    model, (X, _) = in_two_stages.fitted, in_two_stages.test
+    named = model.first_.rank(X, 12).labels[0]
+    assert model.explain(X, 0, int(named[0])).view == "text"
+    assert model.explain(X, 0, int(named[-1])).view == "first-text"
+
+
+def test_two_stages_need_the_features_of_both(in_two_stages):
+    X, Y = in_two_stages.train
+    with pytest.raises(InputError, match="in two stages and needs the features of both"):
+        in_two_stages.new().fit(X["text"], Y)
+    with pytest.raises(InputError, match="in two stages and needs the features of both"):
+        in_two_stages.fitted.rank(X["text"], 3)
+
+
+def test_a_tagger_keeps_only_what_the_model_reads(bert, tmp_path):
+    texts, labels = known_answer(120)
+    tagger = Tagger(Laco(**small(bert))).fit(texts, labels)
+    tagger.save(tmp_path / "all")
+    assert [*tagger.learned_.featurizers] == ["text"]
+    again = Tagger.load(tmp_path / "all")
+    assert again.rank(texts[:5], 3).labels.tolist() == tagger.rank(texts[:5], 3).labels.tolist()
+    second = Tagger(Laco(**small(bert, **TWO_STAGES))).fit(texts, labels)
+    assert [*second.learned_.featurizers] == ["text", "first-text"]
+    second.save(tmp_path / "two")
+    again = Tagger.load(tmp_path / "two")
+    assert again.rank(texts[:5], 8).labels.tolist() == second.rank(texts[:5], 8).labels.tolist()
+
+
+def test_an_interrupted_training_in_two_stages_ends_as_one_that_was_not(bert, tmp_path):
+    texts, labels = known_answer(160)
+    settings = small(bert, epochs=2, checkpoint_minutes=0, **TWO_STAGES)
+
+    class StoppedError(Exception):
+        """In the middle of the second epoch."""
+
+    class Stops(Silent):
+        def task(self, title, *others, **facts):
+            return Stopping() if "network" in title else super().task(title, *others, **facts)
+
+    class Stopping:
+        seen = 0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def advance(self, n=1, **facts):
+            self.seen += n
+            if self.seen > 180:
+                raise StoppedError
+
+    whole = Tagger(Laco(**settings)).fit(texts, labels)
+    run = Run(folder=tmp_path / "run", progress=Stops())
+    with pytest.raises(StoppedError):
+        Tagger(Laco(**settings)).fit(texts, labels, run=run)
+    again = Run(folder=tmp_path / "run", resume=True)
+    resumed = Tagger(Laco(**settings)).fit(texts, labels, run=again)
+    wanted, found = whole.rank(texts[:20], 9), resumed.rank(texts[:20], 9)
+    assert np.array_equal(wanted.labels, found.labels)
+    np.testing.assert_allclose(wanted.scores, found.scores, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "switched",
+    [
+        {"joint": False},
+        {"cross": False},
+        {"joint": False, "cross": False},
+        {"across": 10, "cosine": True, "average": False},
+        {"plcp": 0.5, "clcp": 0.5, "given": 3},
+        {"windows": 2, "length": 12},
+    ],
+    ids=str,
+)
+def test_every_part_can_be_switched(bert, switched):
+    texts, labels = known_answer(100)
+    tagger = Tagger(Laco(**small(bert, **switched))).fit(texts, labels)
+    assert np.isfinite(tagger.rank(texts[:9], 5).scores).all()
+    told = tagger.model_.explain(tagger.learned_.features(texts[:1]), 0, 0)
+    assert len(told.ids)
+    assert np.isfinite(told.weights).all()
+
+
+@pytest.mark.parametrize("model", ["laco-plcp", "laco-clcp", "seqtag"])
+@pytest.mark.parametrize("many", [False, True], ids=["all labels", "two stages"])
+def test_odd_documents_and_names_are_learned_from(bert, model, many):
+    """One label, all labels, none; a name that is no token, two labels of one name, no text."""
+    texts, labels = known_answer(60)
+    everything = sorted({label for row in labels for label in row})
+    labels[0], labels[1], labels[2] = [everything[0]], everything, []
+    texts[3] = ""
+    names = dict.fromkeys(everything[:2], "same") | {everything[2]: "   "}
+    concepts = {label: Concept(names.get(label, label)) for label in everything}
+    chosen = TWO_STAGES if many else {}
+    made = models.create(model, **small(bert, **chosen))
+    tagger = Tagger(made).fit(texts, labels, vocabulary=Vocabulary(concepts))
+    ranking = tagger.rank([*texts[:4], "unheard of"], 20)
+    assert ((ranking.scores >= 0) & (ranking.scores <= 1)).all()
+
+
+@pytest.mark.parametrize("kind", ["distilbert", "roberta", "xlnet", "modernbert"])
+def test_encoders_with_other_segments_or_none_work(kind, tmp_path):
+    from transformers import (
+        AutoModel,
+        DistilBertConfig,
+        ModernBertConfig,
+        RobertaConfig,
+        XLNetConfig,
+    )
+
+    folder = sentencepiece_xlnet(tmp_path / "x") if kind == "xlnet" else roberta(tmp_path / "r")
+    n = specials_of(load_tokenizer(str(folder))).n_terms
+    sizes = {"vocab_size": n, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": 32, "pad_token_id": 1}  # fmt: skip
+    config = {
+        "distilbert": lambda: DistilBertConfig(
+            vocab_size=n, dim=16, n_layers=2, n_heads=2, hidden_dim=32, pad_token_id=1
+        ),
+        "roberta": lambda: RobertaConfig(**sizes, max_position_embeddings=66, type_vocab_size=1),
+        "modernbert": lambda: ModernBertConfig(**sizes),
+        "xlnet": lambda: XLNetConfig(vocab_size=n, d_model=16, n_layer=2, n_head=2, d_inner=32),
+    }[kind]()
+    AutoModel.from_config(config).save_pretrained(folder)
+    texts, labels = known_answer(40)
+    made = Laco(encoder=str(folder), length=24, epochs=1, batch=8, clcp=0.5, threads=1)
+    tagger = Tagger(made).fit(texts, labels)
+    assert tagger.rank(texts[:3], 4).labels.shape == (3, 4)
+
+
+def test_labels_for_which_there_is_no_room_are_refused_before_anything_is_learned(bert):
+    texts, labels = known_answer(60)
+    with pytest.raises(InputError, match=r"labels are \d+ tokens .* reads 64 at most: lower"):
+        Tagger(Laco(**small(bert, length=60))).fit(texts, labels)
+
+
+def test_a_model_is_not_its_own_first_stage(bert):
+    with pytest.raises(InputError, match="'laco' is this model itself"):
+        Tagger(Laco(**small(bert, first="laco"))).fit(*known_answer(20))
+    with pytest.raises(InputError, match="unknown model 'bonsay'"):
+        Tagger(Laco(**small(bert, first="bonsay"))).fit(*known_answer(20))
+
+
+def test_any_model_can_be_the_first_stage(bert):
+    texts, labels = known_answer(80)
+    ids = sorted({label for row in labels for label in row})
+    names = {label: Concept(f"topic{number}a") for number, label in enumerate(ids)}
+    made = Laco(**small(bert, first="label-match", **TWO_STAGES))
+    tagger = Tagger(made).fit(texts, labels, vocabulary=Vocabulary(names))
+    assert isinstance(tagger.learned_.features(texts[:2]), Views)
+    assert tagger.rank(texts[:2], 3).labels.shape == (2, 3)
