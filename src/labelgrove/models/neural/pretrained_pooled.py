@@ -40,6 +40,7 @@ class PooledPretrained(PretrainedClassifier):
     decay: float = 2.0
     gate_loss: bool = True
     clusters_: list[int]
+    _n_documents: int = 0
 
     @abstractmethod
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
@@ -55,6 +56,7 @@ class PooledPretrained(PretrainedClassifier):
 
     def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
         self.clusters_ = self._clusters(counts, self.hidden or width, n_documents)
+        self._n_documents = n_documents
 
     def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> PooledNetwork:
         specials = Specials.from_json(self.specials_)
@@ -63,7 +65,8 @@ class PooledPretrained(PretrainedClassifier):
         between: nn.Module = nn.Dropout(self.dropout)
         if self.hidden:
             between = bottleneck(reader.n_outputs, size, nn.Tanh(), self.dropout)
-        output = new_output(size, counts, self.clusters_, self.decay, self.gate_loss)
+        clusters = (self.clusters_, self.decay, self.gate_loss)
+        output = new_output(size, counts, *clusters, n_documents=self._n_documents)
         return PooledNetwork(reader, between, output)
 
     # --- what it takes ------------------------------------------------------------------------

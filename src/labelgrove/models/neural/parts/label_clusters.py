@@ -222,6 +222,7 @@ def new_output(
     sizes: Sequence[int],
     decay: float = 2.0,
     gate_loss: bool = True,
+    n_documents: int = 0,
 ) -> Output:
     """Return an output layer: clusters of these sizes, or a linear layer if there are none.
 
@@ -233,9 +234,12 @@ def new_output(
         Training documents of each label, shape (L,).
     sizes, decay, gate_loss
         As of `LabelClusters`.
+    n_documents
+        Number of training documents; 0 where weights are put into the layer next.
     """
     if not sizes:
-        return LinearOutput(n_inputs, len(counts))
+        shares = (torch.from_numpy(counts) + 0.5) / (n_documents + 1) if n_documents else None
+        return LinearOutput(n_inputs, len(counts), shares)
     order = np.argsort(-counts, kind="stable")
     return LabelClusters(n_inputs, torch.from_numpy(order), sizes, decay, gate_loss)
 

@@ -101,6 +101,9 @@ class LinearOutput(Output):
         Size d of a text's vector.
     n_labels
         Number of labels.
+    shares
+        Share of the documents that have each label, shape (L,): as probable as that it begins,
+        else a network spends its first steps on learning that most labels are rare.
 
     Examples
     --------
@@ -110,9 +113,12 @@ class LinearOutput(Output):
     tensor([[1, 2]])
     """
 
-    def __init__(self, n_inputs: int, n_labels: int) -> None:
+    def __init__(self, n_inputs: int, n_labels: int, shares: Tensor | None = None) -> None:
         super().__init__(n_labels)
         self.linear = nn.Linear(n_inputs, n_labels)
+        if shares is not None:
+            with torch.no_grad():
+                self.linear.bias.copy_(shares.logit())
 
     def loss(self, hidden: Tensor, truth: Positives) -> Tensor:
         """Return the mean over texts (b, d) and all labels, shape ()."""
