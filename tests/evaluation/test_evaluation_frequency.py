@@ -42,6 +42,30 @@ def test_scores_by_group():
     assert (frequent["occurrences"], rare["occurrences"]) == (9, 3)
 
 
+def test_macro_f1_of_four_groups():
+    # 8 | 4 + 4 | 3 + 3 + 2 | 2 + 2 + 2 + 2 + 0: each group has 8 occurrences
+    counts = [8, 4, 4, 3, 3, 2, 2, 2, 2, 2, 0]
+    # label        0  1 2  3 4 5  6 7 8 9 10
+    Y = csr_array(
+        np.array(
+            [
+                [1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+                [1, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0],
+                [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
+            ]
+        )
+    )
+    labels = np.array([[0, 1, 2, 6], [0, 3, 4, 2], [5, 8, -1, -1]])
+    ranking = Ranking(labels, np.array([[0.9] * 4, [0.9] * 3 + [0.4], [0.9] * 2 + [0.0] * 2]))
+    found = by_frequency(Y, ranking, counts)
+    assert [each["labels"] for each in found] == [1, 2, 3, 5]
+    assert [each["occurrences"] for each in found] == [8, 8, 8, 8]
+    # label 0: 2 of 2 given and of 3 true. 1 is right, 2 given once and true once, never both.
+    # 3 and 5 are right, 4 is wrong. 6 is right, 8 wrong, 7 and 10 missed, 9 in neither
+    macro = [4 / 5, (1 + 0) / 2, (1 + 0 + 1) / 3, (1 + 0 + 0 + 0) / 4]
+    assert [each["macro-F1"] for each in found] == pytest.approx(macro)
+
+
 def test_one_group_is_everything():
     rng = generator(1, "one group")
     Y = csr_array(rng.random((20, 6)) < 0.3)

@@ -12,10 +12,13 @@ from labelgrove.evaluation.calibration import (
     fit_calibration,
     reliability,
 )
+from labelgrove.evaluation.combinations import combinations
+from labelgrove.evaluation.convergence import Curve, convergence, convergence_curve
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, frequency_groups
 from labelgrove.evaluation.judged import Judged, judge
 from labelgrove.evaluation.overlap import overlap
+from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.threshold import Threshold, tune_threshold
@@ -24,6 +27,7 @@ __all__ = [
     "Areas",
     "Calibration",
     "Counts",
+    "Curve",
     "Decision",
     "Judged",
     "Reliability",
@@ -32,6 +36,9 @@ __all__ = [
     "areas_by_frequency",
     "by_frequency",
     "capped_rows",
+    "combinations",
+    "convergence",
+    "convergence_curve",
     "counts_by_document",
     "counts_by_label",
     "coverage",
@@ -41,6 +48,7 @@ __all__ = [
     "frequency_groups",
     "judge",
     "overlap",
+    "pair_divergence",
     "per_document",
     "precision",
     "propensity_gains",

@@ -66,9 +66,15 @@ def judge(Y: Any, ranking: Ranking) -> Judged:
     ranking
         n documents; within a document every label stands once.
     """
-    Y = _binary(Y)
+    Y = binary(Y)
     if Y.shape[0] != len(ranking):
         raise InputError(f"the ranking has {len(ranking)} documents, Y has {Y.shape[0]}")
+    check_ranking(ranking, Y)
+    return Judged(Y, ranking, ranking.hits(Y))
+
+
+def check_ranking(ranking: Ranking, Y: csr_array) -> None:
+    """Refuse a Y without documents or with too few columns, and scores that are not numbers."""
     if Y.shape[0] == 0:
         raise InputError("nothing to evaluate: Y has no documents")
     last = int(ranking.labels.max(initial=-1))
@@ -80,13 +86,12 @@ def judge(Y: Any, ranking: Ranking) -> Judged:
     if np.isnan(ranking.scores).any():
         i = int(np.isnan(ranking.scores).any(axis=1).argmax())
         raise InputError(f"the scores of document {i} are not numbers (NaN): check the model")
-    return Judged(Y, ranking, ranking.hits(Y))
 
 
-def _binary(Y: Any) -> csr_array:
-    """Return Y as csr with every true entry once; a clean Y is not copied."""
+def binary(Y: Any, name: str = "Y") -> csr_array:
+    """Return Y as csr with every true entry once, indices sorted; a clean Y is not copied."""
     if not issparse(Y):
-        raise InputError("Y must be a sparse matrix of documents x labels")
+        raise InputError(f"{name} must be a sparse matrix of documents x labels")
     Y = csr_array(Y)
     if Y.has_canonical_format and (Y.data != 0).all():
         return Y

@@ -1,0 +1,85 @@
+"""Curves of learning, from histories by hand and from a real one."""
+
+from math import exp, isnan
+
+import pytest
+from torch import nn
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.types import Run
+from labelgrove.evaluation import convergence, convergence_curve
+from labelgrove.models.neural.training.loop import train
+from labelgrove.models.neural.training.settings import Training
+from neural_stand_ins import Line
+
+
+def history(*scores, every=10, pace=0.5):
+    return [
+        {"epoch": 0, "step": step, "seconds": pace * step, "loss": 1.0, "score": score}
+        for step, score in zip(range(every, 10**6, every), scores, strict=False)
+    ]
+
+
+SLOW = history(0.1, 0.3, 0.38, 0.4, 0.39)
+HIGH = history(0.2, 0.5, 0.7, 0.8)
+
+
+def test_steps_to_a_share_of_the_own_best():
+    # 0.95 of 0.4 is 0.38
+    assert convergence(SLOW) == {"best": 0.4, "best-step": 40.0, "steps": 30.0, "seconds": 15.0}
+    assert convergence(SLOW, share=0.5)["steps"] == 20  # 0.2
+    assert convergence(SLOW, share=1)["steps"] == 40
+    assert convergence(HIGH)["steps"] == 40  # 0.76: further to go, for it ends higher
+    assert all(type(value) is float for value in convergence(SLOW).values())
+
+
+def test_models_beside_one_another():
+    best = max(convergence(each)["best"] for each in (SLOW, HIGH))
+    slow, high = (convergence(each, share=0.5, best=best) for each in (SLOW, HIGH))
+    assert (slow["steps"], high["steps"]) == (40, 20)  # to 0.4
+    never = convergence(SLOW, best=best)  # to 0.76
+    assert never["best"] == 0.4
+    assert isnan(never["steps"])
+    assert isnan(never["seconds"])
+
+
+@pytest.mark.parametrize("scores", [(0.0, 0.0), (-0.2, -0.1)])
+def test_nothing_was_learned(scores):
+    assert isnan(convergence(history(*scores))["steps"])
+
+
+def test_networks_trained_before_count_as_steps_but_their_scores_do_not():
+    # two levels above, the second evaluated as often, the last with a score of its own
+    curve = convergence_curve([*history(0.9, 0.95), *history(0.8), *history(0.3, 0.4)])
+    assert curve.steps.tolist() == [40, 50]  # after 20 and 10
+    assert curve.seconds.tolist() == [20.0, 25.0]
+    assert curve.scores.tolist() == [0.3, 0.4]
+    assert convergence([*history(0.9, 0.95), *history(0.3, 0.4)], share=0.5)["steps"] == 30
+
+
+def test_a_real_history():
+    class Nearness(Line):
+        def score(self, network):
+            return exp(super().score(network))
+
+    settings = Training(epochs=3, evaluate_every=2, learning_rate=0.1, device="cpu")
+    events = train(nn.Linear(1, 1), Nearness(), settings, Run(), {})
+    curve = convergence_curve(events)
+    assert curve.steps.tolist() == [2, 4, 5, 7, 9, 10, 12, 14, 15]  # five batches an epoch
+    found = convergence(events, share=1)
+    assert found["best"] == max(event["score"] for event in events)
+    assert found["steps"] == found["best-step"] == curve.steps[curve.scores.argmax()]
+
+
+@pytest.mark.parametrize(
+    "events", [[], [{"epoch": 0, "step": 5, "seconds": 1.0, "loss": 0.2}]], ids=["none", "unscored"]
+)
+def test_nothing_was_held_out(events):
+    with pytest.raises(InputError, match="no validation score"):
+        convergence_curve(events)
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.1, float("nan")])
+def test_wrong_shares(share):
+    with pytest.raises(InputError, match="share must be above 0"):
+        convergence(SLOW, share=share)
