@@ -32,6 +32,8 @@ from trial import (
     trained,
 )
 
+from labelgrove.evaluation import convergence_curve
+
 HERE = Path(__file__).parent
 TRAIN = {"debtags": 8000, "congress": 5000, "tibkat": 5000}
 SAMPLERS = {
@@ -92,34 +94,20 @@ def rare_table(found: dict[str, list[Result]]) -> list[str]:
     return table(["sampler", *(f"{size:,} labels" for size in sizes)], rows)
 
 
-def curve(result: Result) -> tuple[list[float], list[float], list[float]]:
-    """Return steps, seconds and scores of the network that judges labels.
-
-    A sampler that has to train another network first begins with that one's steps and seconds.
-    """
-    spent: list[tuple[float, float]] = [(0.0, 0.0)]
-    parts: list[list[dict[str, float]]] = [[]]
-    for event in result["history"]:
-        if parts[-1] and event["step"] <= parts[-1][-1]["step"]:
-            spent.append((parts[-1][-1]["step"], parts[-1][-1]["seconds"]))
-            parts.append([])
-        parts[-1].append(event)
-    steps, seconds = (sum(each) for each in zip(*spent, strict=True))
-    last = parts[-1]
-    return (
-        [event["step"] + steps for event in last],
-        [event["seconds"] + seconds for event in last],
-        [100 * event["score"] for event in last],
-    )
-
-
 def panels(work: Path) -> list[Panel]:
     """Return validation nDCG@5 against steps and against seconds, for the first seed."""
     found = []
     for where in TRAIN:
-        curves = {name: curve(runs[0]) for name, runs in results(work, where).items() if runs}
-        for place, across in enumerate(("steps", "seconds") if curves else ()):
-            lines = {name: (each[place], each[2]) for name, each in curves.items()}
+        curves = {
+            name: convergence_curve(runs[0]["history"])
+            for name, runs in results(work, where).items()
+            if runs
+        }
+        for across in ("steps", "seconds") if curves else ():
+            lines = {
+                name: (getattr(each, across).tolist(), (100 * each.scores).tolist())
+                for name, each in curves.items()
+            }
             found.append(Panel(where, "held-out nDCG@5, %", lines, across, "curves"))
     return found
 

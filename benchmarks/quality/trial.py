@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from labelgrove import Tagger, models, read_corpus
 from labelgrove.core.progress import Lines
 from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Document, Run
 from labelgrove.evaluation import areas_by_frequency, by_frequency, evaluate
 
@@ -79,8 +81,16 @@ def trained(case: Case, system: str, model: str, settings: Mapping[str, Any]) ->
     return tagger
 
 
-def measure(case: Case, system: str, make: Callable[[], Tagger]) -> None:
-    """Write the ranking and the scores of a system, unless they are there."""
+def measure(
+    case: Case,
+    system: str,
+    make: Callable[[], Tagger],
+    more: Callable[[Tagger, csr_array, Ranking], Result] | None = None,
+) -> None:
+    """Write the ranking and the scores of a system, unless they are there.
+
+    ``more`` adds to the scores what it makes of the tagger, the truth and the ranking.
+    """
     target = case.folder / f"{system}.json"
     if target.exists():
         return
@@ -111,6 +121,7 @@ def measure(case: Case, system: str, make: Callable[[], Tagger]) -> None:
         "groups": areas_by_frequency(Y, ranking, space.counts),
         "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
         "history": getattr(tagger.model_, "history_", []),
+        **(more(tagger, Y, ranking) if more else {}),
     }
     target.write_text(json.dumps(result), encoding="utf-8")
     print("  " + ", ".join(f"{k} {100 * v:.2f}" for k, v in result["scores"].items()), flush=True)

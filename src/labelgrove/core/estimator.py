@@ -157,7 +157,10 @@ class Classifier(Part):
         """Refuse, before texts are read, what training needs and cannot have, such as a file."""
 
     def views(self) -> dict[str, ViewSpec]:
-        """Return the views of the text it asks for; with several, X is a `Views`."""
+        """Return the views of the text it asks for; with several, X is a `Views`.
+
+        A fitted model may need fewer than it asked for.
+        """
         return {"text": ViewSpec("tf-idf")}
 
     def fit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
