@@ -38,7 +38,7 @@ SYSTEMS = {
     "clusters, auto": ("aplc-xlnet", {"clusters": "auto"}),
     "clusters, halves": ("aplc-xlnet", {"clusters": [0.5, 0.5]}),
 }
-LENGTH, EPOCHS, BATCH, HIDDEN = 64, 3, 8, 384
+LENGTH, EPOCHS, BATCH, HIDDEN = 64, 2, 8, 384
 
 
 def settings(system: str, encoder: str) -> dict[str, Any]:

@@ -9,6 +9,9 @@ Where the paper is silent or cannot be meant (see also `LabelClusters`):
 - *Gates*: equation 5 as printed never teaches a gate to be shut, so gates drift towards 1. By
   default a gate whose cluster holds no label of the text is taught so; ``gate_loss=False`` is the
   printed form.
+- *Bias*: the paper has none, so that every label begins with a probability of about one half and
+  much of a short training is spent on unlearning that. By default labels and gates have a bias that
+  begins with their frequency; ``bias=False`` is the published form.
 - *Schedule* (equation 15): the learning rate falls to zero from the first step on, as published
   (t_w = 0); ``warmup`` is the share of the steps in which it rises.
 - *Length*: batches are as long as their longest text, not padded to ``length``.
@@ -39,6 +42,8 @@ class AplcXlnet(PooledPretrained):
         How many times smaller a text's vector is from cluster to cluster (q).
     gate_loss
         Also teach gates to be shut.
+    bias
+        Give labels and gates a bias that begins with how frequent they are.
     hidden
         Size of the layer between encoder and labels (d_h); 0 for none.
     dropout
@@ -56,6 +61,7 @@ class AplcXlnet(PooledPretrained):
         clusters: Literal["auto"] | Sequence[float] = "auto",
         decay: float = 2.0,
         gate_loss: bool = True,
+        bias: bool = True,
         hidden: int = 768,
         dropout: float = 0.1,
         **training: Any,
@@ -64,6 +70,7 @@ class AplcXlnet(PooledPretrained):
         self.clusters = clusters
         self.decay = decay
         self.gate_loss = gate_loss
+        self.bias = bias
         self.hidden = hidden
         self.dropout = dropout
 

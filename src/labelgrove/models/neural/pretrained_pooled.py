@@ -39,6 +39,7 @@ class PooledPretrained(PretrainedClassifier):
     dropout: float
     decay: float = 2.0
     gate_loss: bool = True
+    bias: bool = True
     clusters_: list[int]
     _n_documents: int = 0
 
@@ -65,7 +66,7 @@ class PooledPretrained(PretrainedClassifier):
         between: nn.Module = nn.Dropout(self.dropout)
         if self.hidden:
             between = bottleneck(reader.n_outputs, size, nn.Tanh(), self.dropout)
-        clusters = (self.clusters_, self.decay, self.gate_loss)
+        clusters = (self.clusters_, self.decay, self.gate_loss, self.bias)
         output = new_output(size, counts, *clusters, n_documents=self._n_documents)
         return PooledNetwork(reader, between, output)
 

@@ -281,10 +281,10 @@ def weights_of(n_inputs: int, n_labels: int, sizes: Sequence[int], decay: float)
     """Return how many weights an output layer has, a linear one if there are no sizes."""
     if not sizes:
         return (n_inputs + 1) * n_labels
-    head = n_inputs * (sizes[0] + len(sizes) - 1)
+    head = (n_inputs + 1) * (sizes[0] + len(sizes) - 1)
     widths = [tail_width(n_inputs, decay, i) for i in range(1, len(sizes))]
     return head + sum(
-        width * (n_inputs + size + 2) for width, size in zip(widths, sizes[1:], strict=True)
+        width * (n_inputs + size + 2) + size for width, size in zip(widths, sizes[1:], strict=True)
     )
 
 

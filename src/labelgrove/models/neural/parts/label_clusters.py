@@ -45,13 +45,15 @@ class Tail(nn.Module):
         Size of the smaller one.
     n_labels
         Labels of the cluster.
+    bias
+        Give each label a bias.
     """
 
-    def __init__(self, n_inputs: int, width: int, n_labels: int) -> None:
+    def __init__(self, n_inputs: int, width: int, n_labels: int, bias: bool = False) -> None:
         super().__init__()
         self.narrow = nn.Linear(n_inputs, width, bias=False)
         self.norm = nn.LayerNorm(width)
-        self.labels = nn.Linear(width, n_labels, bias=False)
+        self.labels = nn.Linear(width, n_labels, bias=bias)
 
     def reading(self, hidden: Tensor) -> Tensor:
         """Return the smaller vectors (m, width) of texts (m, d)."""
@@ -85,6 +87,8 @@ class LabelClusters(Output):
     gate_loss
         Also teach a gate when it should be shut. Without, the loss is equation 5 as it is printed,
         by which gates only ever learn to open.
+    bias
+        Give labels and gates a bias, which the paper does not; see `begin`.
 
     Examples
     --------
@@ -110,6 +114,7 @@ class LabelClusters(Output):
         sizes: Sequence[int],
         decay: float = 2.0,
         gate_loss: bool = True,
+        bias: bool = False,
     ) -> None:
         order = torch.as_tensor(order).long()
         super().__init__(len(order))
@@ -122,9 +127,9 @@ class LabelClusters(Output):
             )
         self.sizes, self.gate_loss = tuple(map(int, sizes)), gate_loss
         self._starts = list(accumulate(self.sizes[:-1], initial=0))
-        self.head = nn.Linear(n_inputs, self.sizes[0] + len(self.sizes) - 1, bias=False)
+        self.head = nn.Linear(n_inputs, self.sizes[0] + len(self.sizes) - 1, bias=bias)
         self.tails = nn.ModuleList(
-            Tail(n_inputs, tail_width(n_inputs, decay, i), size)
+            Tail(n_inputs, tail_width(n_inputs, decay, i), size, bias)
             for i, size in enumerate(self.sizes[1:], 1)
         )
         self.register_buffer("order", order.clone())
@@ -132,6 +137,31 @@ class LabelClusters(Output):
         ends = torch.tensor(list(accumulate(self.sizes)), device=order.device)
         self.register_buffer("ends", ends, persistent=False)
         self.register_load_state_dict_post_hook(_find_places)  # type: ignore[no-untyped-call]
+
+    def begin(self, counts: Tensor, n_documents: int) -> None:
+        """Let labels and gates be as probable at first as they are frequent.
+
+        Else a network spends its first steps on learning that most labels are rare.
+
+        Parameters
+        ----------
+        counts
+            Documents of each label, shape (L,).
+        n_documents
+            Number of documents. How many of them have a label of a cluster is not asked: as if
+            labels were independent.
+        """
+        by_place = counts[self.order].double()
+        parts = torch.split(by_place, list(self.sizes))
+        visitors = [-n_documents * torch.expm1(-part.sum() / n_documents) for part in parts[1:]]
+        with torch.no_grad():
+            first = torch.cat([parts[0], torch.stack(visitors)]) if visitors else parts[0]
+            self.head.bias.copy_(shares_of(first, n_documents).logit())
+            for tail, part, n in zip(self.tails, parts[1:], visitors, strict=True):
+                assert isinstance(tail, Tail)
+                # no more visitors than a label has documents would make it certain
+                n = torch.maximum(n, part.max())
+                tail.labels.bias.copy_(shares_of(part, n).logit())
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -177,8 +207,10 @@ class LabelClusters(Output):
 
     def _search(self, hidden: Tensor, best: Best) -> None:
         n = self.sizes[0]
-        gates = linear(hidden, self.head.weight[n:]).float().sigmoid_()
-        show(best, hidden, self.head.weight[:n])
+        weight, bias = self.head.weight, self.head.bias
+        own, shut = (None, None) if bias is None else (bias[:n], bias[n:])
+        gates = linear(hidden, weight[n:], shut).float().sigmoid_()
+        show(best, hidden, weight[:n], bias=own)
         # the likeliest clusters first: what they hold shuts out the others
         for i in gates.mean(0).argsort(descending=True, stable=True).tolist():
             tail, gate = self.tails[i], gates[:, i]
@@ -187,8 +219,8 @@ class LabelClusters(Output):
             rows = (gate >= best.least()).nonzero()[:, 0]
             if len(rows):
                 reading = tail.reading(hidden[rows])
-                start = self._starts[i + 1]
-                show(best, reading, tail.labels.weight, start, gate=gate[rows, None], rows=rows)
+                start, (weight, bias) = self._starts[i + 1], (tail.labels.weight, tail.labels.bias)
+                show(best, reading, weight, start, bias=bias, gate=gate[rows, None], rows=rows)
 
     def _labels_at(self, places: Tensor) -> Tensor:
         return self.order[places]
@@ -209,11 +241,11 @@ class LabelClusters(Output):
         place = int(self.places[label])
         i = bisect_right(self._starts, place) - 1
         if not i:
-            return _log_chance(hidden, self.head.weight, place)
+            return _log_chance(hidden, self.head, place)
         tail = self.tails[i - 1]
         assert isinstance(tail, Tail)
-        within = _log_chance(tail.reading(hidden), tail.labels.weight, place - self._starts[i])
-        return _log_chance(hidden, self.head.weight, self.sizes[0] + i - 1) + within
+        within = _log_chance(tail.reading(hidden), tail.labels, place - self._starts[i])
+        return _log_chance(hidden, self.head, self.sizes[0] + i - 1) + within
 
 
 def new_output(
@@ -222,6 +254,7 @@ def new_output(
     sizes: Sequence[int],
     decay: float = 2.0,
     gate_loss: bool = True,
+    bias: bool = False,
     n_documents: int = 0,
 ) -> Output:
     """Return an output layer: clusters of these sizes, or a linear layer if there are none.
@@ -232,21 +265,33 @@ def new_output(
         Size of a text's vector.
     counts
         Training documents of each label, shape (L,).
-    sizes, decay, gate_loss
+    sizes, decay, gate_loss, bias
         As of `LabelClusters`.
     n_documents
-        Number of training documents; 0 where weights are put into the layer next.
+        Number of training documents, for labels to begin as probable as they are frequent; 0 where
+        they need not.
     """
+    found = torch.from_numpy(counts)
     if not sizes:
-        shares = (torch.from_numpy(counts) + 0.5) / (n_documents + 1) if n_documents else None
+        shares = shares_of(found, n_documents) if n_documents else None
         return LinearOutput(n_inputs, len(counts), shares)
-    order = np.argsort(-counts, kind="stable")
-    return LabelClusters(n_inputs, torch.from_numpy(order), sizes, decay, gate_loss)
+    order = torch.from_numpy(np.argsort(-counts, kind="stable"))
+    output = LabelClusters(n_inputs, order, sizes, decay, gate_loss, bias)
+    if bias and n_documents:
+        output.begin(found, n_documents)
+    return output
 
 
-def _log_chance(x: Tensor, weight: Tensor, row: int) -> Tensor:
-    """Return log sigmoid of vectors (b, w) times one row of weights, shape (b,)."""
-    return logsigmoid(precise(linear(x, weight[row : row + 1])))[:, 0]
+def shares_of(counts: Tensor, n: Tensor | int) -> Tensor:
+    """Return shares of n documents that are neither 0 nor 1, of the shape of counts."""
+    return (counts + 0.5) / (n + 1)
+
+
+def _log_chance(x: Tensor, layer: nn.Linear, row: int) -> Tensor:
+    """Return the log probability that vectors (b, w) have by one row of a layer, shape (b,)."""
+    own = slice(row, row + 1)
+    bias = None if layer.bias is None else layer.bias[own]
+    return logsigmoid(precise(linear(x, layer.weight[own], bias)))[:, 0]
 
 
 def _inverse(order: Tensor) -> Tensor:
