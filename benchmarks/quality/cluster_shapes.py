@@ -167,7 +167,7 @@ def report(work: Path, encoder: str) -> str:
         f"{Path(encoder).parent.name or encoder} gives as it was pretrained, for the first "
         f"{LENGTH} tokens of at most {TRAIN:,} documents, of which a tenth is held out; {TEST:,} "
         "test documents. The best epoch on held-out documents counts. Mean of three seeds (first "
-        "weights, order of batches) with their standard deviation; per cent. *1 even* is one linear "
+        "weights, order of batches) with their standard deviation; per cent. *1 even* is a linear "
         "layer to all labels. Labels and gates have a bias that begins with their frequency, but "
         "for the last line. The paper's own: EURLex P@1 "
         "falls from 87.7 with two even clusters to 85.7 with six, by about 3 points from a head of "

@@ -113,8 +113,9 @@ def literal(layer, hidden, truth):
 
 @pytest.mark.parametrize("gate_loss", [True, False])
 @pytest.mark.parametrize("sizes", [(12,), (5, 7), (1, 1, 4, 6)])
-def test_loss_and_gradient_are_those_of_the_formula(sizes, gate_loss):
-    layer = LabelClusters(16, torch.randperm(12), sizes, gate_loss=gate_loss).double()
+@pytest.mark.parametrize("bias", [False, True])
+def test_loss_and_gradient_are_those_of_the_formula(sizes, gate_loss, bias):
+    layer = LabelClusters(16, torch.randperm(12), sizes, gate_loss=gate_loss, bias=bias).double()
     hidden = torch.randn(5, 16, dtype=torch.float64, requires_grad=True)
     truth = (torch.rand(5, 12) < 0.2).double()
     truth[3] = 0
@@ -226,10 +227,11 @@ def whole_numbers(layer, rng, gate):
     st.lists(st.sampled_from([1, 2, 5, 30, 200]), min_size=1, max_size=5),
     st.sampled_from([1, 3, 10, 1000]),
     st.sampled_from([0, 1, 40]),
+    st.booleans(),
 )
-def test_pruned_ranking_is_the_dense_one(seed, sizes, k, gate):
+def test_pruned_ranking_is_the_dense_one(seed, sizes, k, gate, bias):
     rng = np.random.default_rng(seed)
-    layer = LabelClusters(6, rng.permutation(sum(sizes)), sizes)
+    layer = LabelClusters(6, rng.permutation(sum(sizes)), sizes, bias=bias)
     whole_numbers(layer, rng, gate)
     hidden = torch.from_numpy(rng.integers(-1, 2, (7, 6)).astype(np.float32))
     labels, chances = layer.rank(hidden, k)
@@ -245,7 +247,7 @@ def test_ranking_of_random_weights_has_the_dense_probabilities(seed, k):
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     sizes = tuple(rng.integers(1, 400, 4).tolist())
-    layer = LabelClusters(24, rng.permutation(sum(sizes)), sizes)
+    layer = LabelClusters(24, rng.permutation(sum(sizes)), sizes, bias=bool(seed % 2))
     with torch.no_grad():
         layer.head.weight *= 10 * rng.random()
     hidden = torch.randn(9, 24)
@@ -254,6 +256,22 @@ def test_ranking_of_random_weights_has_the_dense_probabilities(seed, k):
     torch.testing.assert_close(chances, values)
     torch.testing.assert_close(layer.probabilities(hidden).detach().gather(1, labels), chances)
     assert all(len({*own}) == len(own) for own in labels.tolist())
+
+
+def test_labels_begin_as_probable_as_they_are_frequent():
+    """Ten documents; labels 1 and 2 are rare, and one document in ten has either."""
+    layer = LabelClusters(8, torch.tensor([0, 3, 1, 2]), (2, 2), bias=True)
+    layer.begin(torch.tensor([4, 1, 0, 2]), 10)
+    visitors = 10 * (1 - np.exp(-0.1))  # 0.95, but one label alone has a document
+    gate = (visitors + 0.5) / 11
+    wanted = [4.5 / 11, gate * 1.5 / 2, gate * 0.5 / 2, 2.5 / 11]
+    nothing = torch.zeros(1, 8)
+    found = layer.probabilities(nothing).detach()[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    for label, chance in enumerate(wanted):
+        told = layer.log_probability(nothing, label).exp().item()
+        assert told == pytest.approx(chance, rel=1e-5)
+    LabelClusters(8, torch.arange(3), (3,), bias=True).begin(torch.tensor([10, 0, 3]), 10)
 
 
 def test_ranking_some_at_a_time_changes_nothing(monkeypatch):

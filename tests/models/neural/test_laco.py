@@ -27,6 +27,7 @@ from labelgrove.text import FEATURIZERS
 from labelgrove.text.pretrained import load_tokenizer, pair_of, specials_of
 from tokenizer_folders import minilm, roberta, sentencepiece_xlnet
 
+SHARES = torch.full((5,), 0.2)
 TWO_STAGES = {"together": 4, "candidates": 6, "folds": 2}
 
 
@@ -86,7 +87,7 @@ def test_tokenizers_say_how_two_texts_are_read(tmp_path):
 def test_padding_and_missing_labels_change_nothing(bert, seed, more, none):
     reader = reader_of(bert)
     torch.manual_seed(seed)
-    network = LacoNetwork(reader, CrossAttention(), 5, 0.0, second=False).eval()
+    network = LacoNetwork(reader, CrossAttention(), SHARES, 0.0, second=False).eval()
     tokens, lengths = torch.randint(4, 60, (1, 4)), torch.tensor([4])
     labels = torch.tensor([[3, 0, 2]])
     with torch.no_grad():
@@ -131,7 +132,7 @@ def test_names_or_descriptions_are_what_labels_begin_as(bert):
 def test_lower_layers_learn_more_slowly(bert):
     model = Laco(encoder=bert, layer_decay=0.5)
     reader = reader_of(bert)
-    network = LacoNetwork(reader, None, 5, 0.0, second=False)
+    network = LacoNetwork(reader, None, SHARES, 0.0, second=False)
     shares = pretrained.layer_shares(reader.encoder, 0.5)
     network.shares = {f"reader.encoder.{name}": share for name, share in shares.items()}
     (optimizer,) = new_optimizers(network, model.training)
@@ -162,7 +163,7 @@ def test_the_best_epoch_is_chosen_by_micro_f1_at_one_half(bert):
     X = TokenSequences(np.array([5, 6, 7]), np.array([0, 1, 2, 3]), 400)
     Y = csr_array(np.array([[1, 0], [0, 1], [1, 0]], np.float32))
     objective = JointLabels(X, Y, (X, Y), Laco(batch=3).training, Windows(8), None, None)
-    network = Sure(reader_of(bert, 2), None, 2, 0.0, second=False).eval()
+    network = Sure(reader_of(bert, 2), None, SHARES[:2], 0.0, second=False).eval()
     with torch.no_grad():
         # given 3, right 2, true 3
         assert objective.score(network) == pytest.approx(2 * 2 / 6)
@@ -176,9 +177,11 @@ def test_all_losses_are_sums_over_labels_as_printed(bert):
     true = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]], dtype=torch.bool)
 
     model = Laco(encoder=bert, dropout=0.0, plcp=0.25, clcp=0.75)
+    model._n_documents = 9
     network = model._joined(reader_of(bert), np.ones(5, np.int64), False).eval()
     assert network.weights == [0.25, 0.75]
     reading = network.reader(tokens, lengths, labels)
+    torch.testing.assert_close(network.output.bias, torch.full((5,), 0.15).logit())
     logits = network.log_odds(reading, labels, odds)
     each = torch.nn.functional.binary_cross_entropy_with_logits(logits, true.float()).item()
     torch.manual_seed(1)

@@ -54,6 +54,12 @@ def test_linear_without_a_true_label():
     torch.testing.assert_close(layer.loss(hidden, positives(none)), wanted)
 
 
+def test_linear_labels_begin_as_probable_as_they_are_frequent():
+    layer = LinearOutput(3, 2, torch.tensor([0.25, 0.01]))
+    found = layer.rank(torch.zeros(1, 3), 2)[1]
+    torch.testing.assert_close(found, torch.tensor([[0.25, 0.01]]))
+
+
 def test_linear_ranks_and_tells_logarithms():
     layer, hidden = LinearOutput(3, 7), torch.randn(4, 3, requires_grad=True)
     labels, chances = layer.rank(hidden, 9)

@@ -35,6 +35,7 @@ from labelgrove.models.neural.joint import JointClassifier, JointNetwork
 from labelgrove.models.neural.parts.cooccurrence import GivenTask, PairTask
 from labelgrove.models.neural.parts.cross_attention import CrossAttention
 from labelgrove.models.neural.parts.joint import JointReader, Reading
+from labelgrove.models.neural.parts.outputs import shares_of
 from labelgrove.models.neural.training.settings import JointTraining, Training
 
 
@@ -47,8 +48,8 @@ class LacoNetwork(JointNetwork):
         Of texts and labels.
     cross
         Makes the vector; None takes what stands for the text in the transformer.
-    n_labels
-        Number of all labels.
+    shares
+        Share of the documents that have each label, shape (L,), as probable as which it begins.
     dropout
         In front of the labels.
     second
@@ -61,7 +62,7 @@ class LacoNetwork(JointNetwork):
         self,
         reader: JointReader,
         cross: CrossAttention | None,
-        n_labels: int,
+        shares: Tensor,
         dropout: float,
         second: bool,
         plcp: tuple[PairTask, float] | None = None,
@@ -69,8 +70,10 @@ class LacoNetwork(JointNetwork):
     ) -> None:
         super().__init__(reader, second)
         self.cross, self.dropout = cross, nn.Dropout(dropout)
-        self.output = nn.Linear(reader.n_outputs, n_labels)
+        self.output = nn.Linear(reader.n_outputs, len(shares))
         self.own = nn.Linear(reader.n_outputs, 1, bias=False) if second else None
+        with torch.no_grad():
+            self.output.bias.copy_(shares.logit())
         if self.own is not None:
             nn.init.zeros_(self.own.weight)
             nn.init.zeros_(self.output.weight)  # the first stage's opinion is a good beginning
@@ -188,7 +191,8 @@ class Laco(JointClassifier):
         size = reader.n_outputs
         plcp = (PairTask(size, self.ratio), self.plcp) if self.plcp else None
         clcp = (GivenTask(size, self.given), self.clcp) if self.clcp else None
-        return LacoNetwork(reader, cross, len(counts), self.dropout, second, plcp, clcp)
+        shares = shares_of(torch.from_numpy(counts), self._n_documents)
+        return LacoNetwork(reader, cross, shares, self.dropout, second, plcp, clcp)
 
     def _told(
         self,

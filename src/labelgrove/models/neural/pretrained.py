@@ -59,6 +59,7 @@ class PretrainedClassifier(NeuralClassifier):
     config_: str
     specials_: dict[str, Any]
     pooling_: Literal["first", "last", "mean"]
+    _n_documents: int = 0  # that are learned from
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: subwords of the encoder's own tokenizer."""
@@ -166,6 +167,7 @@ class PretrainedClassifier(NeuralClassifier):
         if self.checkpointing:
             pretrained.checkpointed(encoder)
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        self._n_documents = len(X)
         self._settle(counts, len(X), pretrained.width_of(encoder))
         network = self._built(encoder, counts)
         shares = pretrained.layer_shares(encoder, self.layer_decay)

@@ -41,7 +41,6 @@ class PooledPretrained(PretrainedClassifier):
     gate_loss: bool = True
     bias: bool = True
     clusters_: list[int]
-    _n_documents: int = 0
 
     @abstractmethod
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
@@ -57,7 +56,6 @@ class PooledPretrained(PretrainedClassifier):
 
     def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
         self.clusters_ = self._clusters(counts, self.hidden or width, n_documents)
-        self._n_documents = n_documents
 
     def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> PooledNetwork:
         specials = Specials.from_json(self.specials_)

@@ -104,7 +104,12 @@ class SeqTag(JointClassifier):
 
     def _joined(self, reader: JointReader, counts: NDArray[np.int64], second: bool) -> JointNetwork:
         order = torch.from_numpy(np.argsort(np.argsort(-counts, kind="stable")))
-        return SeqTagNetwork(reader, order, self.units, self.dropout, second)
+        network = SeqTagNetwork(reader, order, self.units, self.dropout, second)
+        # yes is as probable at first as a label is frequent
+        mean = float(counts.mean()) / max(self._n_documents, 1)
+        with torch.no_grad():
+            network.states.bias.copy_(torch.tensor([1 - mean, mean]).clamp(min=1e-6).log())
+        return network
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

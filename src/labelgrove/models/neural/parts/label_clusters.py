@@ -28,6 +28,7 @@ from labelgrove.models.neural.parts.outputs import (
     Positives,
     plain_loss,
     precise,
+    shares_of,
     show,
 )
 
@@ -280,11 +281,6 @@ def new_output(
     if bias and n_documents:
         output.begin(found, n_documents)
     return output
-
-
-def shares_of(counts: Tensor, n: Tensor | int) -> Tensor:
-    """Return shares of n documents that are neither 0 nor 1, of the shape of counts."""
-    return (counts + 0.5) / (n + 1)
 
 
 def _log_chance(x: Tensor, layer: nn.Linear, row: int) -> Tensor:

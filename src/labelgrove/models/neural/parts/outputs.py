@@ -135,6 +135,11 @@ class LinearOutput(Output):
         show(best, hidden, self.linear.weight, bias=self.linear.bias)
 
 
+def shares_of(counts: Tensor, n: Tensor | int) -> Tensor:
+    """Return shares of n documents that are neither 0 nor 1, of the shape of counts."""
+    return (counts + 0.5) / (n + 1)
+
+
 class Best:
     """The best places of some texts, shown some at a time.
 
