@@ -24,6 +24,7 @@ from labelgrove.models.neural.objectives import as_ranking
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.joint import JointReader, Reading
 from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
+from labelgrove.models.neural.training import estimate
 from labelgrove.models.neural.training.batches import bucketed, by_length, padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective, device_of
@@ -45,6 +46,8 @@ class JointNetwork(nn.Module):
     second
         Whether it is the second stage, which knows the log odds of the first.
     """
+
+    leaves_parts_out: ClassVar[bool] = True  # such as labels that nobody looks at
 
     def __init__(self, reader: JointReader, second: bool) -> None:
         super().__init__()
@@ -188,9 +191,10 @@ class JointClassifier(PretrainedClassifier):
     # --- learning -----------------------------------------------------------------------------
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        self._tokens(X)
-        pair = pair_of(load_tokenizer(self._name))
+        tokens, pair = self._tokens(X), pair_of(load_tokenizer(self._name))
         self._check_room(Y.shape[1], pair)
+        # before the first stage learns, not after it
+        estimate.check(self._memory(tokens, Y), device_of(self.device), self.saves_memory)
         self.pair_ = _as_json(pair)
         self._words = self._label_words(context)
         self.first_, self._found, self._held = None, None, None
@@ -274,13 +278,10 @@ class JointClassifier(PretrainedClassifier):
         named = self.first_.rank(X, max(k, self.candidates))
         with self._ready():
             found = self._judge(tokens, candidates_of(named.top(self.candidates)))
-        ranking = behind(found, named, k)
+        ranking, named = behind(found, named, k), named.top(k).pad(k)
         # the first stage may know what to say of a text that the transformer cannot read
         unread = ~self._readable(tokens)
-        ranking.labels[unread], ranking.scores[unread] = (
-            named.top(k).pad(k).labels[unread],
-            named.top(k).pad(k).scores[unread],
-        )
+        ranking.labels[unread], ranking.scores[unread] = named.labels[unread], named.scores[unread]
         return ranking
 
     def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:

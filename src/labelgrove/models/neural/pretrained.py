@@ -225,7 +225,8 @@ class PretrainedClassifier(NeuralClassifier):
         pretrained.freeze(encoder, self.frozen)
         frozen = sum(each.numel() for each in encoder.parameters() if not each.requires_grad)
         # a layer that is gone back through keeps about 16 vectors of a token, and its attention
-        layers = 0 if self.frozen < 0 else layers - self.frozen
+        if not more:  # else what is read beside a text learns, below all layers
+            layers = 0 if self.frozen < 0 else layers - self.frozen
         kept = 2 * width
         if not self.checkpointing:
             kept += layers * (16 * width + heads * longest)
