@@ -25,6 +25,11 @@ MODELS: Registry[Classifier] = Registry(
             "a linear classifier for every label, no tree: slow where labels are many",
             "Babbar and Schölkopf 2017",
         ),
+        "classifier-chain": Entry(
+            "labelgrove.models.linear.classifier_chain:ClassifierChain",
+            "one-vs-rest whose labels are told those before them in a chain: up to a few thousand",
+            "Read et al. 2011",
+        ),
         "attentionxml": Entry(
             "labelgrove.models.neural.attention_xml:AttentionXml",
             "a recurrent network that reads the text anew for every label; many by a label tree",

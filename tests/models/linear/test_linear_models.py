@@ -11,6 +11,7 @@ from labelgrove.core.features import TokenSequences, Views
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelSpace, LabelTree
 from labelgrove.models.linear.bonsai import Bonsai
+from labelgrove.models.linear.classifier_chain import ClassifierChain
 from labelgrove.models.linear.one_vs_rest import OneVsRest
 from labelgrove.models.linear.parabel import Parabel
 
@@ -18,6 +19,7 @@ N_LABELS = 12
 N_FEATURES = 40
 SMALL = {
     "one-vs-rest": OneVsRest(),
+    "classifier-chain": ClassifierChain(chains=2),
     "parabel": Parabel(max_leaf=3),
     "bonsai": Bonsai(branching=3, max_leaf=3, trees=2),
 }
@@ -175,6 +177,15 @@ def test_wrong_tree_is_refused(tree, said):
         ("carry", -0.1),
         ("carry", 1.5),
         ("max_leaf", 0),
+        ("order", "alphabet"),
+        ("order", None),
+        ("chains", 0),
+        ("chains", 1.5),
+        ("pass_on", "decision"),
+        ("link", 0),
+        ("link", -1.0),
+        ("link", "x"),
+        ("link", float("nan")),
         ("heaviest", 0),
         ("heaviest", "all"),
         ("seed", -1),

@@ -13,7 +13,7 @@ from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.types import Explanation, FitContext
+from labelgrove.core.types import Explanation, FitContext, Run
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
@@ -21,6 +21,7 @@ from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
 LEAST = {
     "negatives": 0,
     "trees": 1,
+    "chains": 1,
     "branching": 2,
     "max_leaf": 1,
     "splits": 1,
@@ -30,7 +31,7 @@ LEAST = {
 }
 POSITIVE = ("sharpness", "tolerance")
 # beyond, float32 has no numbers for cost and tail
-BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0), "threshold": (0.0, 1.0)}
+BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0), "threshold": (0.0, 1.0), "link": (1e-3, 1e3)}
 
 
 class LinearForest(Classifier):
@@ -85,8 +86,13 @@ class LinearForest(Classifier):
             sharpness=float(self.sharpness) if self.negatives else 1.0,
             tail=float(self.tail),
         )
-        trees = self._grow(X, Y, context)
-        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
+        self._train(X, Y, self._grow(X, Y, context), solver, context.run)
+
+    def _train(
+        self, X: csr_array, Y: csr_array, trees: list[LabelTree], solver: Solver, run: Run
+    ) -> None:
+        """Learn the classifiers of the trees from features (n, D) and labels (n, L)."""
+        self.forest_ = train_forest(X, Y, trees, solver, run, self.threads)
 
     def check_settings(self) -> None:
         """Refuse values of a wrong type or out of range."""
@@ -104,7 +110,7 @@ class LinearForest(Classifier):
             if not 0 < settings[name] < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
         for name, (low, high) in BETWEEN.items():
-            if not low <= settings[name] <= high:
+            if not low <= settings.get(name, low) <= high:
                 raise InputError(
                     f"{name} must be a number from {low:g} to {high:g}, got {settings[name]!r}"
                 )

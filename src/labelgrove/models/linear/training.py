@@ -1,4 +1,4 @@
-"""Training the classifiers of label trees: a task for each run of children of a node."""
+"""Training the classifiers of label trees and chains: a task for each run of a node's children."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -61,6 +61,8 @@ class Solver:
     tail
         A document counts more for the labels that it has the rarer they are: their inverse
         propensity to this power. 0 treats all alike.
+    link
+        Value of a label as a feature of those after it in a chain. 0 for no chain.
     """
 
     loss: Loss
@@ -72,6 +74,7 @@ class Solver:
     negatives: int = 0
     sharpness: float = 4.0
     tail: float = 0.0
+    link: float = 0.0
 
 
 class Task(NamedTuple):
@@ -85,7 +88,10 @@ class Task(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a task learns: sparse rows by feature, and a bias per child."""
+    """What a task learns: sparse rows by feature, and a bias per child.
+
+    In a chain, the labels are features behind those of the text, in the order of the chain.
+    """
 
     features: NDArray[np.int32]
     ptr: NDArray[np.int64]
@@ -131,9 +137,96 @@ def train_forest(
         Threads; None for all cores.
     """
     X = csr_array(X, dtype=np.float32)
+    return _assemble(trees, _train_all(X, Y, trees, solver, run, threads), X.shape[1])
+
+
+def train_chains(
+    X: csr_array,
+    Y: csr_array,
+    trees: Sequence[LabelTree],
+    orders: Sequence[NDArray[np.integer[Any]]],
+    solver: Solver,
+    run: Run,
+    threads: int | None,
+) -> tuple[Forest, csr_array]:
+    """Train the classifiers of chains of labels, each on the text and the labels before its own.
+
+    Those are the true ones, so that no classifier waits for another: tasks run in threads and
+    are resumed as in `train_forest`.
+
+    Parameters
+    ----------
+    X
+        Features, shape (n, D).
+    Y
+        Labels, shape (n, L).
+    trees
+        A tree of the L labels for each of t chains, with no node between root and labels.
+    orders
+        The labels in the order of each chain, t arrays of shape (L,).
+    solver
+        How a classifier is trained; its ``link`` is above 0.
+    run
+        Folder, resume and progress.
+    threads
+        Threads; None for all cores.
+
+    Returns
+    -------
+    forest
+        The trees; the labels below each root are in the order of its chain.
+    links
+        What a label adds to the scores of later ones, shape (t L, L): row ``c * L + i`` is of
+        the label at place i of chain c, columns are places.
+    """
+    X = csr_array(X, dtype=np.float32)
+    done = _train_all(X, Y, trees, solver, run, threads, orders)
+    done, links = _split(done, X.shape[1], (len(orders), Y.shape[1]))
+    forest = _assemble(trees, done, X.shape[1])
+    labels = np.concatenate(orders).astype(np.int32)
+    links.data *= np.float32(solver.link)
+    return replace(forest, tables=forest.tables._replace(child=labels)), links
+
+
+def _split(
+    done: dict[Task, Chunk], n_features: int, shape: tuple[int, int]
+) -> tuple[dict[Task, Chunk], csr_array]:
+    """Return chunks of the text's features only, and the weights of labels for (chains, L)."""
+    texts: dict[Task, Chunk] = {}
+    rows, columns, values = [], [], []
+    for task, chunk in done.items():
+        cut = int(np.searchsorted(chunk.features, n_features))
+        entry = int(chunk.ptr[cut])
+        texts[task] = chunk._replace(
+            features=chunk.features[:cut],
+            ptr=chunk.ptr[: cut + 1],
+            labels=chunk.labels[:entry],
+            values=chunk.values[:entry],
+        )
+        places = np.repeat(chunk.features[cut:] - n_features, np.diff(chunk.ptr[cut:]))
+        rows.append(task.tree * shape[1] + places)
+        columns.append(task.first + chunk.labels[entry:].astype(np.int32))
+        values.append(chunk.values[entry:])
+    where = np.concatenate(rows), np.concatenate(columns)
+    links = csr_array((np.concatenate(values), where), shape=(shape[0] * shape[1], shape[1]))
+    links.sum_duplicates()  # tasks end in any order: it sorts
+    return texts, links
+
+
+def _train_all(
+    X: csr_array,
+    Y: csr_array,
+    trees: Sequence[LabelTree],
+    solver: Solver,
+    run: Run,
+    threads: int | None,
+    orders: Sequence[NDArray[np.integer[Any]]] | None = None,
+) -> dict[Task, Chunk]:
+    """Return what every task learns; with ``orders``, labels are numbered so in each tree."""
     hot = _Hot(X)
     # a checksum reads all of X: only where there is something to compare it with
-    finished = _Finished(run, _fingerprint(X, Y, trees, solver) if run.folder else "")
+    known_by = _fingerprint(X, Y, trees, solver, orders or ()) if run.folder else ""
+    finished = _Finished(run, known_by)
     done = finished.load()
     levels = [(number, level) for number, tree in enumerate(trees) for level in range(tree.depth)]
     total = sum(len(list(_tasks(number, trees[number], level))) for number, level in levels)
@@ -143,7 +236,8 @@ def train_forest(
                 todo = [t for t in _tasks(number, trees[number], level) if t not in done]
                 if not todo:
                     continue
-                here = _Level(Y, trees[number], level)
+                labels = csr_array(Y[:, orders[number]]) if orders else Y
+                here = _Level(labels, trees[number], level)
                 if level and solver.negatives:
                     above = _upper_part(trees[number], number, level, done, X.shape[1])
                     n_nodes = trees[number].n_nodes(level)
@@ -156,7 +250,7 @@ def train_forest(
                     shown.advance()
         finally:  # also when interrupted: what is done is kept
             finished.flush()
-    return _assemble(trees, done, X.shape[1])
+    return done
 
 
 def _upper_part(
@@ -256,19 +350,22 @@ def _train(hot: _Hot, level: _Level, solver: Solver, task: Task) -> tuple[Task, 
     indptr, indices, data, features = kernels.gather(
         X.indptr, X.indices, X.data, rows, hot.scratch()
     )
-    true_ptr, true = kernels.truth(
-        *(level.below.indptr, level.below.indices, rows, level.parent, level.place),
-        *(task.node, task.first, task.last),
-    )
+    below = (level.below.indptr, level.below.indices, rows, level.parent, level.place, task.node)
+    true_ptr, true = kernels.truth(*below, task.first, task.last)
     n_labels = task.last - task.first
-    weights = hot.zeros(len(features) + 1, -(-n_labels // LANES) * LANES)
+    n_earlier = task.last - 1 if solver.link else 0  # the last label of a chain is nobody's feature
+    earlier_ptr, earlier = kernels.truth(*below, 0, n_earlier)
+    n_text = len(features)
+    weights = hot.zeros(n_text + n_earlier + 1, -(-n_labels // LANES) * LANES)
     seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
     kernels.solve(
         *(indptr, indices, data, true_ptr, true, weights),
         *(np.float32(solver.cost), level.true_cost(task, solver), solver.loss == "logistic"),
         *(solver.epochs, np.float32(solver.tolerance), seed % 2**31),
+        *(earlier_ptr, earlier + np.int32(n_text), n_text + task.first, np.float32(solver.link)),
     )
-    original = hot.order[features]
+    behind = X.shape[1] + np.arange(n_earlier, dtype=np.int32)
+    original = np.concatenate([hot.order[features], behind])
     threshold = max(solver.threshold, TINY)
     kept = kernels.compress(weights, n_labels, original, np.argsort(original), threshold)
     return task, Chunk(*[*kept, weights[-1, :n_labels].copy()])
@@ -382,7 +479,13 @@ def _offsets(sizes: NDArray[Any]) -> NDArray[np.int64]:
 # --- resume -----------------------------------------------------------------------------------
 
 
-def _fingerprint(X: csr_array, Y: csr_array, trees: Sequence[LabelTree], solver: Solver) -> str:
+def _fingerprint(
+    X: csr_array,
+    Y: csr_array,
+    trees: Sequence[LabelTree],
+    solver: Solver,
+    orders: Sequence[NDArray[np.integer[Any]]],
+) -> str:
     """Return a checksum of all that the result depends on."""
     about = (__version__, BLOCK, solver, X.shape, Y.shape)
     digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
@@ -391,6 +494,8 @@ def _fingerprint(X: csr_array, Y: csr_array, trees: Sequence[LabelTree], solver:
     for tree in trees:
         for level in tree.levels:
             digest.update(np.ascontiguousarray(level).data)
+    for order in orders:
+        digest.update(np.ascontiguousarray(order, np.int64).data)
     return digest.hexdigest()
 
 

@@ -128,10 +128,27 @@ def _score(indices, data, first, last, weights, score):
             score[c] += v * w[c]
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _sees_from(row, own):
+    """Return the first label that sees the earlier label whose weights are in ``row``."""
+    return max(0, row - own + 1)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _score_earlier(earlier, weights, own, link, score, seen):
+    """Add the earlier labels of a row to its scores, and to the squares of what a label sees."""
+    for r in earlier:
+        start = _sees_from(r, own)
+        for c in range(start, len(score)):
+            score[c] += link * weights[r, c]
+        for c in range(start, len(seen)):
+            seen[c] += link * link
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def solve(
     indptr, indices, data, true_ptr, true, weights, cost, true_cost, logistic, epochs, tolerance,
-    seed,
+    seed, earlier_ptr, earlier, own, link,
 ):  # fmt: skip
     """Train the classifiers of all labels of a node at once, by dual coordinate descent.
 
@@ -144,6 +161,12 @@ def solve(
     A row on which no label violates its optimum by ``tolerance`` is set aside for one epoch,
     then two, four and so on: most rows mean nothing to most labels. It ends when a pass over all
     rows finds no violation. Returns the number of epochs and of rows visited.
+
+    In a chain of labels, a label has the earlier ones as features of the value ``link``:
+    ``earlier[earlier_ptr[i]:earlier_ptr[i + 1]]`` are those of row i, each as the row of
+    ``weights`` that is its own. The label c of this node has row ``own + c``, and sees only
+    rows before that one; in those it does not see, its weights stay zero. Without a chain
+    ``earlier`` is empty.
     """
     n = len(indptr) - 1
     n_features = weights.shape[0] - 1
@@ -172,10 +195,14 @@ def solve(
             for p in range(indptr[i], indptr[i + 1]):
                 for c in range(n_labels):
                     weights[indices[p], c] += data[p] * start * sign[c]
+            for p in range(earlier_ptr[i], earlier_ptr[i + 1]):
+                for c in range(_sees_from(earlier[p], own), n_labels):
+                    weights[earlier[p], c] += link * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
     score = np.empty(width, np.float32)
     change = np.zeros(width, np.float32)
+    seen = np.zeros(n_labels, np.float32)
     touched = np.empty(n_labels, np.int32)
     order = np.arange(n).astype(np.int32)
     due = np.zeros(n, np.int32)
@@ -196,6 +223,8 @@ def solve(
             visits += 1
             first, last = indptr[i], indptr[i + 1]
             _score(indices, data, first, last, weights, score)
+            linked = earlier[earlier_ptr[i] : earlier_ptr[i + 1]]
+            _score_earlier(linked, weights, own, link, score, seen)
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = ONE
@@ -206,15 +235,15 @@ def solve(
             if logistic:
                 for c in range(n_labels):
                     old = alpha[i, c]
-                    change[c] = _logistic_step(old, sign[c] * score[c], q, limit[c]) - old
+                    change[c] = _logistic_step(old, sign[c] * score[c], q + seen[c], limit[c]) - old
                     largest = max(largest, abs(change[c]))
             else:
                 for c in range(n_labels):
                     old = alpha[i, c]
                     slope = sign[c] * score[c] - ONE + ridge[c] * old
-                    change[c] = max(old - slope / (q + ridge[c]), ZERO) - old
+                    change[c] = max(old - slope / (q + seen[c] + ridge[c]), ZERO) - old
                     largest = max(largest, abs(change[c]))
-            q += false_ridge
+            q += false_ridge + link * link * np.float32(len(linked))
             worst = max(worst, largest * q)
             if largest * q < tolerance:
                 pause[i] = pause[i] * 2 + 1
@@ -239,6 +268,10 @@ def solve(
                         v = data[p]
                         for t in range(m):
                             weights[f, touched[t]] += v * change[t]
+                    for r in linked:
+                        for t in range(m):
+                            if touched[t] >= _sees_from(r, own):
+                                weights[r, touched[t]] += link * change[t]
                 else:
                     for c in range(n_labels):
                         if abs(change[c]) <= small:
@@ -250,11 +283,16 @@ def solve(
                         v = data[p]
                         for c in range(width):
                             weights[f, c] += v * change[c]
+                    for r in linked:
+                        for c in range(_sees_from(r, own), width):
+                            weights[r, c] += link * change[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = -ONE
                 limit[c] = cost
                 ridge[c] = false_ridge
+            if len(linked):
+                seen[:] = ZERO
         if worst < tolerance:
             if visits - before == n:
                 return epoch + 1, visits
