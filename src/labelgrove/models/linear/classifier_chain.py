@@ -52,7 +52,7 @@ class ClassifierChain(LinearForest):
         is above a half and 0 for others, or the ``"probabilities"`` themselves.
     link
         Value of a label as a feature, beside features of the text whose squares sum to 1. The
-        smaller it is, the less a label leans on those before it; the paper has 1.
+        smaller it is, the less a label leans on those before it.
     sharpness
         Slope of the logistic function that turns scores into probabilities.
     loss, cost, tail, epochs, tolerance, threshold
@@ -80,7 +80,7 @@ class ClassifierChain(LinearForest):
         order: Literal["frequency", "random"] = "frequency",
         chains: int = 1,
         pass_on: Literal["decisions", "probabilities"] = "decisions",
-        link: float = 0.5,
+        link: float = 1.0,
         sharpness: float = 3.0,
         loss: Loss = "squared-hinge",
         cost: float = 1.0,
