@@ -1,9 +1,11 @@
-# Each target makes the virtual environment it needs; PYTHON chooses the interpreter.
+# Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
+# JOBS how many processes run the tests.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+JOBS ?= 2
 
 .PHONY: demo test check format clean
 
@@ -11,7 +13,7 @@ demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .

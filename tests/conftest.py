@@ -1,7 +1,16 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# Tests run in as many processes as there are cores, so one must not take them all. Set before torch
+# is imported, which reads it then; tests of threads ask for theirs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# on a busy machine an example may take any time
+hypothesis.settings.register_profile("labelgrove", deadline=None)
+hypothesis.settings.load_profile("labelgrove")
 
 # real data sets, a folder each; LABELGROVE_DATA names another place
 SHARED = Path(os.environ.get("LABELGROVE_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from command_line import fails, labelgrove
+from command_line import called, fails, labelgrove
 
 
 @pytest.fixture(scope="module")
 def linear(data):
     for model in ("bonsai", "one-vs-rest"):
-        labelgrove("train", data / "train.jsonl", "--model", model, "--out", data / model, "-q")
+        called("train", data / "train.jsonl", "--model", model, "--out", data / model, "-q")
     return data / "bonsai", data / "one-vs-rest"
 
 
@@ -22,7 +22,7 @@ def test_combine_calibrates_and_shows_how_far_taggers_agree(linear, data, tmp_pa
     )
     assert "top 5" in done.stdout
     assert f"saved to {tmp_path / 'both'}" in done.stdout
-    scored = labelgrove("evaluate", tmp_path / "both", data / "test.jsonl")
+    scored = called("evaluate", tmp_path / "both", data / "test.jsonl")
     assert re.search(r"^nDCG +\d", scored.stdout, re.MULTILINE)
     assert "two taggers or more" in fails("combine", linear[0], "--out", tmp_path / "one")
     assert "exists already" in fails("combine", *linear, "--out", tmp_path / "both")
@@ -45,7 +45,7 @@ def test_explain_colours_the_words_and_writes_a_page(linear, data, tmp_path):
     best = labelgrove("explain", linear[0], "--text", text["text"], "-k", "2")
     assert "\x1b" not in best.stdout, "no colours in a pipe"
     assert len(re.findall(r"^label \d\d  0\.\d\d$|^label \d\d  1\.00$", best.stdout, re.M)) == 2
-    silent = labelgrove("explain", linear[0], "--text", "quite unheard of", "-k", "1")
+    silent = called("explain", linear[0], "--text", "quite unheard of", "-k", "1")
     assert "(no word spoke for it or against it)" in silent.stdout
     assert "unknown" in fails("explain", linear[0], "--text", "x", "--label", "nothing").lower()
     assert "--html needs a file" in fails(

@@ -40,12 +40,18 @@ def saved(config, folder):
 
 
 @pytest.fixture(scope="module")
-def encoders(tmp_path_factory):
+def bert(tmp_path_factory):
+    """The folder of a small BERT that no test changes."""
+    return small_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def encoders(bert, tmp_path_factory):
     """Folders of small models of several architectures, with tokenizers trained on the spot."""
     from transformers import DistilBertConfig, ModernBertConfig, RobertaConfig, XLNetConfig
 
     folder = tmp_path_factory.mktemp("encoders")
-    found = {"bert": small_bert(folder)}
+    found = {"bert": bert}
     path = sentencepiece_xlnet(folder / "xlnet")
     n = specials_of(load_tokenizer(str(path))).n_terms
     found["xlnet"] = saved(
@@ -216,16 +222,15 @@ def test_parts_learn_at_rates_of_their_own():
     assert found == {"reader": 5e-5, "between": 1e-4, "": 1e-3}
 
 
-def test_a_step_moves_each_part_by_its_rate(tmp_path):
+def test_a_step_moves_each_part_by_its_rate(bert):
     """Adam's first step is as long as the learning rate, whatever the gradient."""
     texts, labels = known_answer(16)
-    encoder = small_bert(tmp_path)
     rates = {"encoder_rate": 1e-4, "hidden_rate": 1e-3, "learning_rate": 1e-2}
-    model = models.create("transformer", encoder=encoder, hidden=8, weight_decay=0.0, clip=None,
+    model = models.create("transformer", encoder=bert, hidden=8, weight_decay=0.0, clip=None,
                           schedule="constant", **{**SMALL, **rates})  # fmt: skip
     tagger = Tagger(model, validation=0).fit(texts, labels)
     network = tagger.model_.networks_[0]
-    before = pretrained.load_encoder(encoder)
+    before = pretrained.load_encoder(bert)
     moved = {
         key: float((value - dict(before.named_parameters())[key]).detach().abs().max())
         for key, value in network.reader.encoder.named_parameters()
@@ -266,13 +271,13 @@ def test_the_best_of_windows_is_exact(data):
             assert largest[i, label] == np.float32(score)
 
 
-def test_what_stands_late_in_a_text_is_found_with_windows_only(tmp_path):
+def test_what_stands_late_in_a_text_is_found_with_windows_only(bert):
     texts, labels = known_answer(300)
     late = ["noise1 " * 40 + text for text in texts]
     shares = {}
     for windows in (1, 4):
         model = models.create(
-            *("transformer",), encoder=small_bert(tmp_path), pooling="mean",
+            *("transformer",), encoder=bert, pooling="mean",
             **{**SMALL, "length": 34, "epochs": 8, "windows": windows},
         )  # fmt: skip
         tagger = Tagger(model, validation=0).fit(texts, labels)
@@ -302,9 +307,9 @@ def test_a_saved_tagger_needs_its_encoder_no_more(name, tmp_path):
 @pytest.mark.parametrize(
     "special", [{}, {"lora": 2}, {"frozen": 1, "checkpointing": True}, {"windows": 2, "length": 16}]
 )
-def test_an_interrupted_training_goes_on_as_if_it_were_not(special, tmp_path):
+def test_an_interrupted_training_goes_on_as_if_it_were_not(special, bert, tmp_path):
     texts, labels = known_answer(120)
-    settings = {**SMALL, **special, "encoder": small_bert(tmp_path), "epochs": 2}
+    settings = {**SMALL, **special, "encoder": bert, "epochs": 2}
     whole = Tagger(models.create("transformer", **settings)).fit(texts, labels)
 
     class StoppedError(Exception):
@@ -388,10 +393,10 @@ def test_clusters_learn_with_other_numbers_and_in_two_processes(special, tmp_pat
     assert losses[-1] < losses[0]
 
 
-def test_explanations_point_at_the_window_of_the_label(tmp_path):
+def test_explanations_point_at_the_window_of_the_label(bert):
     texts, labels = known_answer(200)
     model = models.create(
-        *("transformer",), encoder=small_bert(tmp_path), pooling="mean",
+        *("transformer",), encoder=bert, pooling="mean",
         **{**SMALL, "length": 34, "epochs": 8, "windows": 3},
     )  # fmt: skip
     tagger = Tagger(model, validation=0).fit(texts, labels)
@@ -417,12 +422,12 @@ def test_explanations_point_at_the_window_of_the_label(tmp_path):
         ({"lora": 2, "frozen": 1}, "lora=2 and frozen=1"),
     ],
 )
-def test_wrong_settings_are_told(wrong, told, tmp_path):
+def test_wrong_settings_are_told(wrong, told, bert):
     def texts():
         raise AssertionError("texts are read before settings are checked")
         yield
 
-    settings = {**SMALL, "encoder": small_bert(tmp_path), **wrong}
+    settings = {**SMALL, "encoder": bert, **wrong}
     with pytest.raises(InputError, match=told):
         Tagger(models.create("transformer", **settings), validation=0).fit(texts(), [])
 
@@ -455,11 +460,11 @@ def test_a_folder_without_the_tokenizers_files_is_refused(tmp_path):
         Tagger(models.create("transformer", encoder=str(folder))).fit(["a", "b"], [["x"], ["y"]])
 
 
-def test_subwords_of_another_tokenizer_are_refused(tmp_path):
+def test_subwords_of_another_tokenizer_are_refused(bert, tmp_path):
     X = FEATURIZERS.create("subwords", tokenizer=small_xlnet(tmp_path)).fit_transform(["topic0a"])
     from scipy.sparse import csr_array
 
-    model = models.create("transformer", encoder=small_bert(tmp_path), **SMALL)
+    model = models.create("transformer", encoder=bert, **SMALL)
     with pytest.raises(InputError, match=r"use the features 'subwords' with tokenizer="):
         model.fit(X, csr_array(np.ones((1, 1), np.float32)))
     with pytest.raises(InputError, match="reads subwords in their order"):
