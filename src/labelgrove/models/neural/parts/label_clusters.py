@@ -160,7 +160,7 @@ class LabelClusters(Output):
             self.head.bias.copy_(shares_of(first, n_documents).logit())
             for tail, part, n in zip(self.tails, parts[1:], visitors, strict=True):
                 assert isinstance(tail, Tail)
-                # no more visitors than a label has documents would make it certain
+                # a cluster has at least as many visitors as any of its labels has documents
                 n = torch.maximum(n, part.max())
                 tail.labels.bias.copy_(shares_of(part, n).logit())
 
