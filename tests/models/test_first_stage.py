@@ -51,8 +51,8 @@ def test_missed_labels_take_the_last_wrong_places_up_to_half():
     Y = csr_array(np.array([[1, 1, 1, 0, 0, 1], [0, 1, 1, 0, 0, 0]], np.float32))
     found = candidates_of(ranking, Y)
     # of the missing 0 and 1 both fit: half of four places, from behind, the true 2 stays
-    assert found.labels.tolist() == [[5, 1, 0, 2], [0, 1, -1, 2]]
-    assert found.true.tolist() == [[True, True, True, True], [False, True, False, True]]
+    assert found.labels.tolist() == [[5, 1, 0, 2], [0, 1, 2, -1]]
+    assert found.true.tolist() == [[True, True, True, True], [False, True, True, False]]
     last = np.log(0.1 / 0.9)
     np.testing.assert_allclose(found.odds[0], [np.log(9), last, last, last], rtol=1e-5)
     many = csr_array(np.ones((2, 6), np.float32))

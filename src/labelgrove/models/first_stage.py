@@ -151,7 +151,8 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
         Of n texts, C labels each.
     Y
         What is true, shape (n, L): labels of a text that are not among its C take the places of
-        its last wrong ones, up to half of all places, with the odds of the last.
+        its last wrong ones, up to half of all places, with the odds of the last; empty places are
+        taken first.
 
     Examples
     --------
@@ -171,9 +172,11 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
     true = ranking.hits(Y)
     for row in np.flatnonzero(true.sum(axis=1) < np.diff(Y.indptr)):
         own = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
+        named = labels[row] >= 0
         missed = np.setdiff1d(own, labels[row])[: labels.shape[1] // 2]
-        places = np.flatnonzero(~true[row])[::-1][: len(missed)]
-        last = odds[row][labels[row] >= 0].min(initial=0.0)
+        wrong = np.flatnonzero(named & ~true[row])[::-1]
+        places = np.concatenate([np.flatnonzero(~named), wrong])[: len(missed)]
+        last = odds[row][named].min() if named.any() else least
         labels[row, places], true[row, places] = missed[: len(places)], True
         odds[row, places] = last
     return Candidates(labels, odds, true)
@@ -196,8 +199,8 @@ def behind(judged: Ranking, first: Ranking, k: int) -> Ranking:
     >>> judged = Ranking(np.array([[7, 5]]), np.array([[0.8, 0.2]]))
     >>> first = Ranking(np.array([[5, 7, 2, 1]]), np.array([[0.9, 0.6, 0.4, 0.1]]))
     >>> found = behind(judged, first, 4)
-    >>> found.labels.tolist(), found.scores.round(3).tolist()
-    ([[7, 5, 2, 1]], [[0.8, 0.2, 0.2, 0.05]])
+    >>> found.labels.tolist(), found.scores
+    ([[7, 5, 2, 1]], array([[0.8 , 0.2 , 0.2 , 0.05]], dtype=float32))
     """
     n = judged.k
     if k <= n or first.k <= n:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, Views
 from labelgrove.core.types import FitContext
 
@@ -21,6 +22,11 @@ def own_views(X: Features, views: Mapping[str, str]) -> Features:
     """
     if not isinstance(X, Views):
         return X
+    if missing := [name for name in views.values() if name not in X]:
+        raise InputError(
+            f"X has the views {', '.join(X)}, and {missing[0]!r} is missing: give all that views() "
+            "of the model names"
+        )
     own = {view: X[name] for view, name in views.items()}
     return next(iter(own.values())) if len(own) == 1 else Views(own)
 

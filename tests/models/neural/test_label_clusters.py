@@ -238,7 +238,14 @@ def test_pruned_ranking_is_the_dense_one(seed, sizes, k, gate, bias):
     assert labels.shape == (7, min(k, sum(sizes)))
     wanted, values = dense_ranking(layer, hidden, k)
     torch.testing.assert_close(chances, values, rtol=1e-6, atol=0.0)
-    assert torch.equal(labels, wanted)
+    # the last bit of a probability may depend on its neighbours in memory, and so what is equal
+    dense = layer.probabilities(hidden).detach().float()
+    torch.testing.assert_close(dense.gather(1, labels), values, rtol=1e-6, atol=0.0)
+    equal = chances[:, 1:] == chances[:, :-1]
+    places = layer.places[labels]
+    assert (places[:, 1:] > places[:, :-1])[equal].all()
+    if gate < 40:
+        assert torch.equal(labels, wanted)
 
 
 @settings(max_examples=40, deadline=None)

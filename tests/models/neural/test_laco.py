@@ -21,6 +21,7 @@ from labelgrove.models.neural.laco import Laco, LacoNetwork
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.cross_attention import CrossAttention
 from labelgrove.models.neural.parts.joint import JointReader
+from labelgrove.models.neural.seqtag import SeqTagNetwork
 from labelgrove.models.neural.training.loop import new_optimizers
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text import FEATURIZERS
@@ -99,6 +100,30 @@ def test_padding_and_missing_labels_change_nothing(bert, seed, more, none):
     torch.testing.assert_close(found[:1, :3], alone, atol=1e-5, rtol=1e-4)
 
 
+def test_seqtag_steps_over_missing_labels(bert):
+    """As LACO does, also in the direction that begins at the end."""
+    torch.manual_seed(0)
+    network = SeqTagNetwork(reader_of(bert), torch.arange(5), 4, 0.0, second=False).eval()
+    tokens, lengths = torch.randint(4, 60, (1, 4)), torch.tensor([4])
+    labels = torch.tensor([[3, 0, 2, -1, -1]])
+    with torch.no_grad():
+        network.lstm.back.weight_ih_l0 *= 4
+        alone = network(tokens, lengths, labels[:, :3], torch.zeros(1, 3))
+        found = network(tokens, lengths, labels, torch.zeros(1, 5))
+    torch.testing.assert_close(found[:, :3], alone, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["laco", "seqtag"])
+def test_the_second_stage_begins_with_the_first_ones_opinion(bert, model):
+    made = models.create(model, **small(bert))
+    made._n_documents = 9
+    network = made._joined(reader_of(bert), np.ones(5, np.int64), True).eval()
+    odds = torch.tensor([[2.0, -1.0, 0.5]])
+    given = torch.tensor([[7, 8]]), torch.tensor([2]), torch.tensor([[3, 0, 2]])
+    with torch.no_grad():
+        torch.testing.assert_close(network(*given, odds), odds, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("pooling", ["first", "last", "mean"])
 def test_without_joint_reading_the_text_is_read_alone(bert, pooling):
     tokens, lengths = torch.tensor([[7, 8, 9], [6, 0, 0]]), torch.tensor([3, 1])
@@ -134,7 +159,7 @@ def test_lower_layers_learn_more_slowly(bert):
     reader = reader_of(bert)
     network = LacoNetwork(reader, None, SHARES, 0.0, second=False)
     shares = pretrained.layer_shares(reader.encoder, 0.5)
-    network.shares = {f"reader.encoder.{name}": share for name, share in shares.items()}
+    network.rate_shares = {f"reader.encoder.{name}": share for name, share in shares.items()}
     (optimizer,) = new_optimizers(network, model.training)
     found = {}
     for group in optimizer.param_groups:
@@ -152,21 +177,20 @@ def test_lower_layers_learn_more_slowly(bert):
 # --- the objective ------------------------------------------------------------------------------
 
 
-def test_the_best_epoch_is_chosen_by_micro_f1_at_one_half(bert):
+def test_the_best_epoch_is_chosen_by_the_best_micro_f1_of_any_threshold(bert):
     """Three held-out texts whose labels the network is sure of, for better or worse."""
 
     class Sure(LacoNetwork):
         def log_odds(self, reading, labels, odds):
-            sure = torch.tensor([[3.0, -3.0], [3.0, 3.0], [-3.0, -3.0]])
-            return sure[: len(labels)]
+            return torch.tensor([[-3.0, -9.0], [-4.0, -5.0], [-9.0, -9.0]])
 
     X = TokenSequences(np.array([5, 6, 7]), np.array([0, 1, 2, 3]), 400)
     Y = csr_array(np.array([[1, 0], [0, 1], [1, 0]], np.float32))
     objective = JointLabels(X, Y, (X, Y), Laco(batch=3).training, Windows(8), None, None)
     network = Sure(reader_of(bert, 2), None, SHARES[:2], 0.0, second=False).eval()
     with torch.no_grad():
-        # given 3, right 2, true 3
-        assert objective.score(network) == pytest.approx(2 * 2 / 6)
+        # from -5 on 3 are given, 2 are right, 3 are true; from -9 on all 6, of which 3 are right
+        assert objective.score(network) == pytest.approx(2 * 2 / (3 + 3))
     assert objective.n_validation == 3
 
 
@@ -228,6 +252,8 @@ def test_two_stages_need_the_features_of_both(in_two_stages):
         in_two_stages.new().fit(X["text"], Y)
     with pytest.raises(InputError, match="in two stages and needs the features of both"):
         in_two_stages.fitted.rank(X["text"], 3)
+    with pytest.raises(InputError, match="'first-text' is missing"):
+        in_two_stages.fitted.rank(Views({"text": X["text"]}), 3)
 
 
 def test_a_tagger_keeps_only_what_the_model_reads(bert, tmp_path):

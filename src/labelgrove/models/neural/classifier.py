@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
@@ -273,13 +273,18 @@ class NeuralClassifier(Classifier):
         while any(name.startswith(f"network{len(self.networks_)}.") for name in weights):
             prefix = f"network{len(self.networks_)}."
             network = self._network(len(self.networks_))
-            network.load_state_dict(
-                {
-                    name.removeprefix(prefix): torch.from_numpy(np.array(value))
-                    for name, value in weights.items()
-                    if name.startswith(prefix)
-                }
-            )
+            own = {
+                name.removeprefix(prefix): torch.from_numpy(np.array(value))
+                for name, value in weights.items()
+                if name.startswith(prefix)
+            }
+            try:
+                network.load_state_dict(own)
+            except RuntimeError as error:
+                raise DamagedError(
+                    f"the weights of this {self.name} are not those that its settings ask for, as "
+                    "another version of labelgrove wrote it: train it again"
+                ) from error
             self.networks_.append(network)
 
 

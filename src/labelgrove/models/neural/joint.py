@@ -18,6 +18,7 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.evaluation import tune_threshold
 from labelgrove.models.first_stage import Candidates, FirstStage, behind, candidates_of
 from labelgrove.models.neural.classifier import limited_threads
 from labelgrove.models.neural.objectives import as_ranking
@@ -33,7 +34,6 @@ from labelgrove.models.neural.training.windows import Windows, best_of
 from labelgrove.text.pretrained import Pair, Specials, load_tokenizer, pair_of, specials_of
 
 FIRST = "first"  # folder of the first stage
-GIVEN = 0.5  # probability from which a label counts as given while a network learns
 
 
 class JointNetwork(nn.Module):
@@ -261,7 +261,8 @@ class JointClassifier(PretrainedClassifier):
         size = self._size(X, 2 * len(counts) * width + 8 * width * width, more)
         # products of words and labels, and their convolutions
         longest = min(int(X.lengths.max(initial=1)), self.length)
-        crossed = 12 * longest * min(len(counts), max(self.together, self.candidates))
+        few = len(counts) if len(counts) <= self.together else self.candidates
+        crossed = few * (3 * getattr(self, "filters", 1) * longest + width)
         return [size._replace(batch=size.batch + self.batch * crossed)]
 
     # --- ranking ------------------------------------------------------------------------------
@@ -307,6 +308,8 @@ class JointClassifier(PretrainedClassifier):
         text in several windows that in which the label is likeliest is explained.
         """
         tokens = self._asked(X, i, label)
+        if not len(tokens.tokens) and self.first_ is not None:
+            return self.first_.explain(X, i, label)
         if not len(tokens.tokens):
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         labels = np.arange(self.n_labels_)
@@ -360,7 +363,8 @@ class JointClassifier(PretrainedClassifier):
 
         begin = reader.vectors(frame._replace(ids=blank), labels).detach()
         end = reader.vectors(frame, labels).detach()
-        weights, sure = path_gradients(begin, end, log_odds)
+        with torch.backends.cudnn.flags(enabled=False):  # it goes back through no LSTM at rest
+            weights, sure = path_gradients(begin, end, log_odds)
         return weights[own], sure
 
     # --- saving -------------------------------------------------------------------------------
@@ -450,7 +454,10 @@ class JointLabels(Objective):
         return loss
 
     def score(self, network: nn.Module) -> float | None:
-        """Return the micro-F1 of held-out documents, of labels with a probability from 0.5."""
+        """Return the best micro-F1 of held-out documents that any threshold gives.
+
+        With a threshold of one half it would stand still while no label is yet as probable.
+        """
         if self._validation is None:
             return None
         assert isinstance(network, JointNetwork)
@@ -459,9 +466,7 @@ class JointLabels(Objective):
         ranking = judged(network, X, self._held, n_labels, batch, self._windows)
         if np.isnan(ranking.scores).any():
             return float("nan")
-        given = (ranking.scores >= GIVEN) & (ranking.labels >= 0)
-        right = int((given & ranking.hits(Y)).sum())
-        return 2 * right / max(int(given.sum()) + int(Y.nnz), 1)
+        return tune_threshold(Y, ranking, goal="micro-F1").score
 
 
 def everything(n: int, n_labels: int) -> tuple[Tensor, Tensor]:

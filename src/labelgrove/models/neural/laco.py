@@ -15,8 +15,9 @@ Where the paper is silent or cannot be meant (see also `CrossAttention`):
   in random order in training. The log odds of a label are then the printed ones, those of the
   first stage times a weight that begins at 1, and a linear function of the label's own vector,
   which speaks also for labels that were seldom seen.
-- *Threshold*: labels count as given from a probability of 0.5 while the best epoch is chosen by
-  micro-F1 of held-out documents; what users see is calibrated, with a threshold tuned on these.
+- *Selection*: the best epoch is that with the best micro-F1 of held-out documents at any threshold;
+  at one half, as in the paper, it stands still while no label is yet as probable. What users see is
+  calibrated, and decided by 0.5 or by a threshold tuned on held-out documents.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class LacoTraining(JointTraining):
         Read labels with the text; else each label is a vector of its own.
     cross
         Weigh words by what labels have to do with them; else the transformer's vector of the text
-        counts. Without both it is the model ``transformer``, but for other settings.
+        counts. Without both, and with few labels, it is the model ``transformer``.
     plcp
         Weight of the task to tell pairs of labels that a text has from others (alpha).
     clcp

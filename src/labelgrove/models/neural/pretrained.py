@@ -90,6 +90,7 @@ class PretrainedClassifier(NeuralClassifier):
         self._windows(specials)
         self._check(encoder, specials, specials.n_terms)
         pretrained.freeze(encoder, self.frozen)
+        pretrained.layer_shares(encoder, self.layer_decay)
         if self.checkpointing:
             pretrained.checkpointed(encoder)
 
@@ -172,7 +173,7 @@ class PretrainedClassifier(NeuralClassifier):
         network = self._built(encoder, counts)
         shares = pretrained.layer_shares(encoder, self.layer_decay)
         own = {f"reader.encoder.{name}": share for name, share in shares.items()}
-        network.shares = own  # type: ignore[assignment]
+        network.rate_shares = own  # type: ignore[assignment]
         self.history_ = fit_network(network, self._objective(X, Y, validation), self, context)
         if self.lora:
             pretrained.merged(encoder)

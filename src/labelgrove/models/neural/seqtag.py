@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from labelgrove.models.neural.joint import JointClassifier, JointNetwork
 from labelgrove.models.neural.parts.crf import Chain
+from labelgrove.models.neural.parts.encoders import BiLSTM
 from labelgrove.models.neural.parts.joint import JointReader, Reading
 
 
@@ -46,21 +47,22 @@ class SeqTagNetwork(JointNetwork):
         super().__init__(reader, second)
         self.register_buffer("order", order)
         self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(reader.n_outputs, units, batch_first=True, bidirectional=True)
+        self.lstm = BiLSTM(reader.n_outputs, units, dropout)
         self.states = nn.Linear(2 * units, 2)
         self.chain = Chain()
 
     def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
         """Return the log odds of the labels' marginals, shape (b, C)."""
         order = self._ordered(labels)
-        scores = self._scores(reading, odds, order)
-        found = self.chain.log_odds(scores, (labels >= 0).gather(1, order))
+        real = (labels >= 0).gather(1, order)
+        found = self.chain.log_odds(self._scores(reading, odds, order, real), real)
         return torch.empty_like(found).scatter(1, order, found)
 
     def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
         """Return the negative log-likelihood, divided by the number of labels, shape ()."""
         order = self._ordered(labels)
-        scores, real = self._scores(reading, odds, order), (labels >= 0).gather(1, order)
+        real = (labels >= 0).gather(1, order)
+        scores = self._scores(reading, odds, order, real)
         return self.chain.loss(scores, true.gather(1, order), real) / real.sum().clamp(min=1)
 
     def _ordered(self, labels: Tensor) -> Tensor:
@@ -69,11 +71,11 @@ class SeqTagNetwork(JointNetwork):
         places = order[labels.clamp(min=0)].masked_fill(labels < 0, len(order))
         return places.argsort(1)
 
-    def _scores(self, reading: Reading, odds: Tensor, order: Tensor) -> Tensor:
+    def _scores(self, reading: Reading, odds: Tensor, order: Tensor, real: Tensor) -> Tensor:
         """Return the scores of both states in the order of the sequence, shape (b, C, 2)."""
         places = order[:, :, None].expand(-1, -1, reading.labels.shape[2])
-        read, _ = self.lstm(self.dropout(reading.labels.gather(1, places)))
-        scores: Tensor = self.states(self.dropout(read)).float()
+        read = self.lstm(self.dropout(reading.labels.gather(1, places)).float(), real.sum(1))
+        scores: Tensor = self.states(read).float()
         if self.trust is not None:
             told = self.trust * odds.gather(1, order)
             scores = scores + torch.stack([torch.zeros_like(told), told], 2)
@@ -105,10 +107,13 @@ class SeqTag(JointClassifier):
     def _joined(self, reader: JointReader, counts: NDArray[np.int64], second: bool) -> JointNetwork:
         order = torch.from_numpy(np.argsort(np.argsort(-counts, kind="stable")))
         network = SeqTagNetwork(reader, order, self.units, self.dropout, second)
-        # yes is as probable at first as a label is frequent
+        # yes is as probable at first as a label is frequent, or as the first stage says
         mean = float(counts.mean()) / max(self._n_documents, 1)
+        first = torch.tensor([1 - mean, mean]).clamp(min=1e-6).log()
         with torch.no_grad():
-            network.states.bias.copy_(torch.tensor([1 - mean, mean]).clamp(min=1e-6).log())
+            network.states.bias.copy_(torch.zeros(2) if second else first)
+            if second:
+                network.states.weight.zero_()
         return network
 
     @classmethod

@@ -368,7 +368,8 @@ def _layers(encoder: nn.Module) -> nn.ModuleList:
         if isinstance(module, nn.ModuleList) and len(module) == n:
             return module
     raise InputError(
-        f"{type(encoder).__name__} does not show its layers: frozen must be 0, or -1 for all of it"
+        f"{type(encoder).__name__} does not show its layers: layer_decay must be 1, and frozen 0, "
+        "or -1 for all of it"
     )
 
 

@@ -418,7 +418,7 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
     """Return Adam for the network, and its sparse form for what has sparse gradients.
 
     Parts of the network with a learning rate of their own are groups of their own. A network's
-    ``shares`` tell by name which weights have only a share of that rate.
+    ``rate_shares`` tell by name which weights have only a share of that rate.
     """
     sparse = [  # in the order of the network: a checkpoint numbers them
         module.weight
@@ -426,7 +426,7 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
         if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
     ]
     apart = set(map(id, sparse))
-    shares: Mapping[str, float] = getattr(network, "shares", {})
+    shares: Mapping[str, float] = getattr(network, "rate_shares", {})
     parts: dict[tuple[str, float], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad and id(parameter) not in apart:
