@@ -165,7 +165,13 @@ class JointClassifier(PretrainedClassifier):
             raise InputError(
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
             )
-        self._new_first().model.check_needs()
+        try:
+            self._new_first().model.check_needs()
+        except InputError as error:
+            raise InputError(
+                f"the first stage, first={self.first!r} with its default settings, cannot be had "
+                f"({error}): choose another, such as 'bonsai'"
+            ) from error
 
     def _with_text(self, n_labels: int) -> int:
         """Return how many labels are read with a text."""

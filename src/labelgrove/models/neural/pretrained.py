@@ -114,7 +114,9 @@ class PretrainedClassifier(NeuralClassifier):
     ) -> Objective:
         """Return what the network learns from these texts."""
 
-    def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
+    def _settle(
+        self, counts: NDArray[np.int64], n_documents: int, width: int, progress: Progress
+    ) -> None:
         """Decide what depends on labels (L,), documents and the transformer's width."""
 
     # --- texts --------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ class PretrainedClassifier(NeuralClassifier):
             pretrained.checkpointed(encoder)
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         self._n_documents = len(X)
-        self._settle(counts, len(X), pretrained.width_of(encoder))
+        self._settle(counts, len(X), pretrained.width_of(encoder), context.run.progress)
         network = self._built(encoder, counts)
         shares = pretrained.layer_shares(encoder, self.layer_decay)
         own = {f"reader.encoder.{name}": share for name, share in shares.items()}

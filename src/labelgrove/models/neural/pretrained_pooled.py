@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from labelgrove.core.features import Features, TokenSequences
+from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
 from labelgrove.models.neural.classifier import limited_threads
@@ -54,8 +55,12 @@ class PooledPretrained(PretrainedClassifier):
         windows = self._windows(Specials.from_json(self.specials_))
         return PooledLabels(X, Y, validation, self.training, windows)
 
-    def _settle(self, counts: NDArray[np.int64], n_documents: int, width: int) -> None:
+    def _settle(
+        self, counts: NDArray[np.int64], n_documents: int, width: int, progress: Progress
+    ) -> None:
         self.clusters_ = self._clusters(counts, self.hidden or width, n_documents)
+        if self.clusters_:
+            progress.say(f"labels in each cluster: {', '.join(map(str, self.clusters_))}")
 
     def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> PooledNetwork:
         specials = Specials.from_json(self.specials_)

@@ -186,6 +186,12 @@ def _train(
         if interrupted():
             raise KeyboardInterrupt
     training.take_best()
+    if standing.finished:
+        best = max(standing.history, key=lambda event: event.get("score", -math.inf))
+        run.progress.say(
+            f"stopped early: {standing.waited} evaluations without a gain; the weights of step "
+            f"{best['step']:,} are kept"
+        )
     return standing.history
 
 
