@@ -79,6 +79,18 @@ class Pair(NamedTuple):
     behind: tuple[int, ...]
     types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]]
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the parts by name, as JSON knows them."""
+        return {**self._asdict(), "types": list(self.types)}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Pair:
+        """Return what `as_json` was called on."""
+        one, first, two, second, three = values["types"]
+        types = (tuple(one), first, tuple(two), second, tuple(three))
+        before, between, behind = (tuple(values[k]) for k in ("before", "between", "behind"))
+        return cls(before, between, behind, types)
+
     @property
     def n_around(self) -> int:
         """Number of tokens that are neither of the text nor of what is read with it."""

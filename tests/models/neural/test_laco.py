@@ -16,7 +16,7 @@ from labelgrove.labels import LabelSpace, Vocabulary
 from labelgrove.labels.vocabulary import Concept
 from labelgrove.models.contract import CHECKS, Case, known_answer
 from labelgrove.models.neural.examples import small_bert
-from labelgrove.models.neural.joint import JointLabels
+from labelgrove.models.neural.joint_labels import JointLabels
 from labelgrove.models.neural.laco import Laco, LacoNetwork
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.cross_attention import CrossAttention

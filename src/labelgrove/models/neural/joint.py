@@ -15,83 +15,20 @@ from torch import Tensor, nn
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
-from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
-from labelgrove.evaluation import tune_threshold
 from labelgrove.models.first_stage import Candidates, FirstStage, behind, candidates_of
-from labelgrove.models.neural.classifier import limited_threads
-from labelgrove.models.neural.objectives import as_ranking
+from labelgrove.models.neural.joint_labels import JointLabels, judged
 from labelgrove.models.neural.parts import pretrained
-from labelgrove.models.neural.parts.joint import JointReader, Reading
+from labelgrove.models.neural.parts.joint import JointNetwork, JointReader
 from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
 from labelgrove.models.neural.training import estimate
-from labelgrove.models.neural.training.batches import bucketed, by_length, padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective, device_of
 from labelgrove.models.neural.training.settings import JointTraining, Training
-from labelgrove.models.neural.training.windows import Windows, best_of
 from labelgrove.text.pretrained import Pair, Specials, load_tokenizer, pair_of, specials_of
 
 FIRST = "first"  # folder of the first stage
-
-
-class JointNetwork(nn.Module):
-    """Reads texts with labels, and judges these labels.
-
-    Parameters
-    ----------
-    reader
-        Of both.
-    second
-        Whether it is the second stage, which knows the log odds of the first.
-    """
-
-    leaves_parts_out: ClassVar[bool] = True  # such as labels that nobody looks at
-
-    def __init__(self, reader: JointReader, second: bool) -> None:
-        super().__init__()
-        self.reader = reader
-        # it begins with the first stage's opinion
-        self.trust = nn.Parameter(torch.ones(())) if second else None
-
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor,
-        labels: Tensor,
-        odds: Tensor,
-        true: Tensor | None = None,
-    ) -> Tensor:
-        """Return the log odds (b, C) of labels, or, given which are true, the loss.
-
-        Parameters
-        ----------
-        tokens, lengths
-            Shapes (b, T) and (b,).
-        labels
-            Which, shape (b, C); -1 for none, behind the others.
-        odds
-            Their log odds by the first stage, shape (b, C), or anything if there is none.
-        true
-            Which a text has, shape (b, C), bool.
-        """
-        reading: Reading = self.reader(tokens, lengths, labels)
-        if true is None:
-            return self.log_odds(reading, labels, odds)
-        return self.loss(reading, labels, odds, true)
-
-    @abstractmethod
-    def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
-        """Return the log odds of labels, shape (b, C)."""
-
-    @abstractmethod
-    def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
-        """Return the mean loss over texts and labels, shape ()."""
-
-    def from_first(self, odds: Tensor) -> Tensor | float:
-        """Return what the first stage's log odds (b, C) add to those of the labels."""
-        return 0.0 if self.trust is None else self.trust * odds
 
 
 class JointClassifier(PretrainedClassifier):
@@ -119,7 +56,7 @@ class JointClassifier(PretrainedClassifier):
     starts: Literal["names", "descriptions", "random"]
     two_stages_: bool
     first_: FirstStage | None
-    pair_: list[Any]
+    pair_: dict[str, Any]
     _words: TokenSequences | None = None  # of the labels, while they are learned
     _found: Candidates | None = None  # of the documents that are learned from
     _held: Candidates | None = None  # of those held out
@@ -201,7 +138,7 @@ class JointClassifier(PretrainedClassifier):
         self._check_room(Y.shape[1], pair)
         # before the first stage learns, not after it
         estimate.check(self._memory(tokens, Y), device_of(self.device), self.saves_memory)
-        self.pair_ = _as_json(pair)
+        self.pair_ = pair.as_json()
         self._words = self._label_words(context)
         self.first_, self._found, self._held = None, None, None
         self.two_stages_ = Y.shape[1] > self.together
@@ -247,7 +184,7 @@ class JointClassifier(PretrainedClassifier):
         return found
 
     def _built(self, encoder: nn.Module, counts: NDArray[np.int64]) -> JointNetwork:
-        specials, pair = Specials.from_json(self.specials_), _from_json(self.pair_)
+        specials, pair = Specials.from_json(self.specials_), Pair.from_json(self.pair_)
         reader = JointReader(
             encoder, specials, pair, self.pooling_, len(counts), self._reads_labels
         )
@@ -284,7 +221,7 @@ class JointClassifier(PretrainedClassifier):
         tokens = self._tokens(X, self.n_terms_)
         named = self.first_.rank(X, max(k, self.candidates))
         with self._ready():
-            found = self._judge(tokens, candidates_of(named.top(self.candidates)))
+            found = self._judge(tokens, candidates_of(named.top(self.candidates)), self.candidates)
         ranking, named = behind(found, named, k), named.top(k).pad(k)
         # the first stage may know what to say of a text that the transformer cannot read
         unread = ~self._readable(tokens)
@@ -292,12 +229,12 @@ class JointClassifier(PretrainedClassifier):
         return ranking
 
     def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
-        return self._judge(X, None).top(k)
+        return self._judge(X, None, k)
 
-    def _judge(self, X: TokenSequences, found: Candidates | None) -> Ranking:
+    def _judge(self, X: TokenSequences, found: Candidates | None, k: int) -> Ranking:
         """Rank candidates, or all labels; the network is ready."""
         windows = self._windows(Specials.from_json(self.specials_))
-        return judged(self._trained, X, found, self.n_labels_, self.batch, windows)
+        return judged(self._trained, X, found, self.n_labels_, k, self.batch, windows)
 
     @property
     def _trained(self) -> JointNetwork:
@@ -316,8 +253,6 @@ class JointClassifier(PretrainedClassifier):
         tokens = self._asked(X, i, label)
         if not len(tokens.tokens) and self.first_ is not None:
             return self.first_.explain(X, i, label)
-        if not len(tokens.tokens):
-            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         labels = np.arange(self.n_labels_)
         odds = np.zeros(self.n_labels_, np.float32)
         if self.first_ is not None:
@@ -326,23 +261,14 @@ class JointClassifier(PretrainedClassifier):
                 return self.first_.explain(X, i, label)
             labels, odds = named.labels[0].astype(np.int64), named.odds[0]
         place = int(np.flatnonzero(labels == label)[0])
-        windows = self._windows(Specials.from_json(self.specials_))
-        pieces, _ = windows.split(tokens)
-        device, network = device_of(self.device), self._trained
-        network.to(device).eval().requires_grad_(requires_grad=False)
-        best, start, found = -np.inf, 0, np.empty(0, np.float32)
-        with limited_threads(self.threads):
-            for number in range(len(pieces)):
-                given = (
-                    *padded(pieces, np.array([number])),
-                    torch.from_numpy(labels)[None],
-                    torch.from_numpy(odds)[None],
-                )
-                weights, sure = self._told(network, place, *(each.to(device) for each in given))
-                if sure > best:
-                    best, start = sure, number * windows.size
-                    found = weights.cpu().numpy().astype(np.float32)
-        return Explanation(np.arange(start, start + len(found)), found)
+        asked, known = torch.from_numpy(labels)[None], torch.from_numpy(odds)[None]
+        network = self._trained
+
+        def told(tokens: Tensor, lengths: Tensor) -> tuple[Tensor, float]:
+            device = tokens.device
+            return self._told(network, place, tokens, lengths, asked.to(device), known.to(device))
+
+        return self._best_window(tokens, told)
 
     def _told(
         self,
@@ -398,138 +324,3 @@ class JointClassifier(PretrainedClassifier):
         self.first_ = None
         self.two_stages_, self.specials_ = state["two_stages_"], state["specials_"]
         super().set_state(state)
-
-
-class JointLabels(Objective):
-    """Labels of texts that are read with them.
-
-    Parameters
-    ----------
-    X, Y
-        Texts and labels to learn from.
-    validation
-        The same, held out.
-    training
-        For the size of batches and the seed of their order.
-    windows
-        How long texts are read: in training a window of each, drawn anew at each step.
-    found, held
-        Candidates of the texts and of those held out; None where all labels are read.
-    """
-
-    def __init__(
-        self,
-        X: TokenSequences,
-        Y: csr_array,
-        validation: tuple[TokenSequences, csr_array] | None,
-        training: Training,
-        windows: Windows,
-        found: Candidates | None,
-        held: Candidates | None,
-    ) -> None:
-        self._X, self._Y, self._validation, self._training = X, Y, validation, training
-        self._windows, self._found, self._held = windows, found, held
-
-    @property
-    def n_validation(self) -> int:
-        """Number of documents behind `score`."""
-        return 0 if self._validation is None else len(self._validation[0])
-
-    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
-        """Return batches of documents of which a like number of tokens is read."""
-        random = generator(self._training.seed, "batches", epoch)
-        lengths = np.minimum(self._X.lengths, self._windows.size)
-        return bucketed(lengths, self._training.batch, random)
-
-    def loss(self, network: nn.Module, rows: NDArray[np.int64]) -> Tensor:
-        """Return the network's own loss; candidates stand in a new order at every step."""
-        texts = padded(self._windows.drawn(self._X[rows]), np.arange(len(rows)))
-        if self._found is None:
-            labels, odds = everything(len(rows), self._Y.shape[1])
-            true = torch.from_numpy(self._Y[rows].toarray() > 0)
-        else:
-            chosen = self._found[rows]
-            none = torch.from_numpy(chosen.labels < 0)
-            order = torch.rand(none.shape).masked_fill(none, 2.0).argsort(1)  # none stays behind
-            labels, odds, true = (
-                torch.from_numpy(part).gather(1, order)
-                for part in (chosen.labels.astype(np.int64), chosen.odds, chosen.true)
-            )
-        device = next(network.parameters()).device
-        loss: Tensor = network(*(each.to(device) for each in (*texts, labels, odds, true)))
-        return loss
-
-    def score(self, network: nn.Module) -> float | None:
-        """Return the best micro-F1 of held-out documents that any threshold gives.
-
-        With a threshold of one half it would stand still while no label is yet as probable.
-        """
-        if self._validation is None:
-            return None
-        assert isinstance(network, JointNetwork)
-        X, Y = self._validation
-        batch, n_labels = self._training.batch, self._Y.shape[1]
-        ranking = judged(network, X, self._held, n_labels, batch, self._windows)
-        if np.isnan(ranking.scores).any():
-            return float("nan")
-        return tune_threshold(Y, ranking, goal="micro-F1").score
-
-
-def everything(n: int, n_labels: int) -> tuple[Tensor, Tensor]:
-    """Return all labels for each of n texts, and no odds, both of shape (n, L)."""
-    return torch.arange(n_labels).expand(n, -1), torch.zeros(n, n_labels)
-
-
-def judged(
-    network: JointNetwork,
-    X: TokenSequences,
-    found: Candidates | None,
-    n_labels: int,
-    batch: int,
-    windows: Windows,
-) -> Ranking:
-    """Rank candidates of texts, or all labels, batch by batch; a text has its best window's.
-
-    Parameters
-    ----------
-    network
-        What judges.
-    X
-        Tokens of n texts.
-    found
-        Their candidates, or None for all labels.
-    n_labels
-        Number of all labels.
-    batch
-        Texts at once.
-    windows
-        How long texts are read.
-    """
-    pieces, owners = windows.split(X)
-    width = n_labels if found is None else found.labels.shape[1]
-    ranking = Ranking.empty(len(pieces), width)
-    device = next(network.parameters()).device
-    for rows in by_length(pieces.lengths, batch):
-        if found is None:
-            labels, odds = everything(len(rows), n_labels)
-        else:
-            own = found[owners[rows]]
-            labels, odds = torch.from_numpy(own.labels.astype(np.int64)), torch.from_numpy(own.odds)
-        given = (*padded(pieces, rows), labels, odds)
-        logits = network(*(each.to(device) for each in given)).float()
-        chances = logits.sigmoid().masked_fill(labels.to(device) < 0, 0.0)
-        best, places = chances.sort(dim=1, descending=True, stable=True)
-        part = as_ranking(labels.to(device).gather(1, places), best)
-        ranking.labels[rows], ranking.scores[rows] = part.labels, part.scores
-    return best_of(ranking, owners, len(X))
-
-
-def _as_json(pair: Pair) -> list[Any]:
-    return [*map(list, pair[:3]), [list(x) if isinstance(x, tuple) else x for x in pair.types]]
-
-
-def _from_json(values: list[Any]) -> Pair:
-    before, between, behind_, types = values
-    one, first, two, second, three = types
-    around = (tuple(one), first, tuple(two), second, tuple(three))
-    return Pair(tuple(before), tuple(between), tuple(behind_), around)

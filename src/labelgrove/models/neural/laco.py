@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from labelgrove.models.neural.joint import JointClassifier, JointNetwork
+from labelgrove.models.neural.joint import JointClassifier
 from labelgrove.models.neural.parts.cooccurrence import GivenTask, PairTask
 from labelgrove.models.neural.parts.cross_attention import CrossAttention
-from labelgrove.models.neural.parts.joint import JointReader, Reading
+from labelgrove.models.neural.parts.joint import JointNetwork, JointReader, Reading
 from labelgrove.models.neural.parts.outputs import shares_of
 from labelgrove.models.neural.training.settings import JointTraining, Training
 

@@ -16,11 +16,12 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
-from labelgrove.core.types import FitContext, ViewSpec
-from labelgrove.models.neural.classifier import NeuralClassifier, fit_network
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.models.neural.classifier import NeuralClassifier, fit_network, limited_threads
 from labelgrove.models.neural.parts import pretrained
+from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
-from labelgrove.models.neural.training.loop import Objective
+from labelgrove.models.neural.training.loop import Objective, device_of
 from labelgrove.models.neural.training.settings import PretrainedTraining, Training
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
@@ -246,6 +247,33 @@ class PretrainedClassifier(NeuralClassifier):
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         return tokens[i : i + 1]
+
+    def _best_window(
+        self, tokens: TokenSequences, told: Callable[[Tensor, Tensor], tuple[Tensor, float]]
+    ) -> Explanation:
+        """Explain that window of one text in which a label is likeliest; nothing if it is empty.
+
+        Parameters
+        ----------
+        tokens
+            Of the text.
+        told
+            From tokens (1, T) and their number (1,) to how much each spoke for the label (T,), and
+            the label's log odds.
+        """
+        best, start, found = -np.inf, 0, np.empty(0, np.float32)
+        windows = self._windows(Specials.from_json(self.specials_))
+        pieces, _ = windows.split(tokens)
+        device = device_of(self.device)
+        self.networks_[0].to(device).eval().requires_grad_(requires_grad=False)
+        with limited_threads(self.threads):
+            for number in range(len(pieces) if len(tokens.tokens) else 0):
+                ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
+                weights, odds = told(ids, lengths)
+                if odds > best:
+                    best, start = odds, number * windows.size
+                    found = weights.cpu().numpy().astype(np.float32)
+        return Explanation(np.arange(start, start + len(found)), found)
 
     @property
     def _width(self) -> int:

@@ -14,16 +14,14 @@ from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
-from labelgrove.models.neural.classifier import limited_threads
 from labelgrove.models.neural.objectives import PooledLabels, ranked
 from labelgrove.models.neural.parts.cluster_sizes import weights_of
 from labelgrove.models.neural.parts.label_clusters import new_output
 from labelgrove.models.neural.parts.pooled import PooledNetwork, bottleneck
 from labelgrove.models.neural.parts.pretrained import PretrainedReader, embedded
 from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
-from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
-from labelgrove.models.neural.training.loop import Objective, device_of
+from labelgrove.models.neural.training.loop import Objective
 from labelgrove.text.pretrained import Specials
 
 
@@ -100,29 +98,17 @@ class PooledPretrained(PretrainedClassifier):
 
         Of a text in several windows that in which the label is likeliest is explained.
         """
-        tokens = self._asked(X, i, label)
-        if not len(tokens.tokens):
-            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
-        network = self._trained
+        tokens, network = self._asked(X, i, label), self._trained
         reader = network.reader
         assert isinstance(reader, PretrainedReader)
-        windows = self._windows(reader.specials)
-        pieces, _ = windows.split(tokens)
-        best, place, found = -np.inf, 0, np.empty(0, np.float32)
-        device = device_of(self.device)
-        network.to(device).eval().requires_grad_(requires_grad=False)
-        with limited_threads(self.threads):
-            for number in range(len(pieces)):
-                ids, lengths = (each.to(device) for each in padded(pieces, np.array([number])))
-                weights, odds = _of_window(network, reader, ids, lengths, label)
-                if odds > best:
-                    best, place, found = odds, number * windows.size, weights
-        return Explanation(np.arange(place, place + len(found)), found)
+        return self._best_window(
+            tokens, lambda ids, lengths: _of_window(network, reader, ids, lengths, label)
+        )
 
 
 def _of_window(
     network: PooledNetwork, reader: PretrainedReader, tokens: Tensor, lengths: Tensor, label: int
-) -> tuple[NDArray[np.float32], float]:
+) -> tuple[Tensor, float]:
     """Return what each of the tokens (1, T) adds to a label's log odds (T,), and these odds."""
     ids, types = reader.framed(tokens, lengths)
     first, n = len(reader.specials.before), int(lengths[0])
@@ -139,4 +125,4 @@ def _of_window(
 
     begin, end = (embedded(reader.encoder, each).detach() for each in (blank, ids))
     weights, odds = path_gradients(begin, end, log_odds)
-    return weights[own].cpu().numpy().astype(np.float32), odds
+    return weights[own], odds

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from labelgrove.models.neural.joint import JointClassifier, JointNetwork
+from labelgrove.models.neural.joint import JointClassifier
 from labelgrove.models.neural.parts.crf import Chain
 from labelgrove.models.neural.parts.encoders import BiLSTM
-from labelgrove.models.neural.parts.joint import JointReader, Reading
+from labelgrove.models.neural.parts.joint import JointNetwork, JointReader, Reading
 
 
 class SeqTagNetwork(JointNetwork):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -139,3 +140,61 @@ class JointReader(nn.Module):
             found = self.tokens[labels.clamp(min=0)]
         words = states[:, first : first + width]
         return Reading(words, mask_of(lengths, width), found, text)
+
+
+class JointNetwork(nn.Module, ABC):
+    """Reads texts with labels, and judges these labels.
+
+    Parameters
+    ----------
+    reader
+        Of both.
+    second
+        Whether it is the second stage, which knows the log odds of the first.
+    """
+
+    leaves_parts_out: ClassVar[bool] = True  # such as labels that nobody looks at
+
+    def __init__(self, reader: JointReader, second: bool) -> None:
+        super().__init__()
+        self.reader = reader
+        # it begins with the first stage's opinion
+        self.trust = nn.Parameter(torch.ones(())) if second else None
+
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        labels: Tensor,
+        odds: Tensor,
+        true: Tensor | None = None,
+    ) -> Tensor:
+        """Return the log odds (b, C) of labels, or, given which are true, the loss.
+
+        Parameters
+        ----------
+        tokens, lengths
+            Shapes (b, T) and (b,).
+        labels
+            Which, shape (b, C); -1 for none, behind the others.
+        odds
+            Their log odds by the first stage, shape (b, C), or anything if there is none.
+        true
+            Which a text has, shape (b, C), bool.
+        """
+        reading: Reading = self.reader(tokens, lengths, labels)
+        if true is None:
+            return self.log_odds(reading, labels, odds)
+        return self.loss(reading, labels, odds, true)
+
+    @abstractmethod
+    def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
+        """Return the log odds of labels, shape (b, C)."""
+
+    @abstractmethod
+    def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
+        """Return the mean loss over texts and labels, shape ()."""
+
+    def from_first(self, odds: Tensor) -> Tensor | float:
+        """Return what the first stage's log odds (b, C) add to those of the labels."""
+        return 0.0 if self.trust is None else self.trust * odds
