@@ -122,5 +122,5 @@ class SeqTag(JointClassifier):
         from labelgrove.models.neural.examples import small_bert
 
         return {"encoder": small_bert(folder), "length": 32, "batch": 16, "epochs": 12,
-                "units": 16, "encoder_rate": 0.01, "hidden_rate": 0.01, "learning_rate": 0.02,
+                "units": 16, "encoder_rate": 0.003, "hidden_rate": 0.01, "learning_rate": 0.01,
                 "layer_decay": 1.0, "warmup": 0.0, "threads": 1}  # fmt: skip
