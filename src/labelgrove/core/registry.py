@@ -89,7 +89,7 @@ class Registry(Generic[P]):
             ) from error
         return found
 
-    def create(self, name: str, **settings: Any) -> P:
+    def create(self, name: str, /, **settings: Any) -> P:
         """Return a new part of that name with these settings."""
         found = self.find(name)
         known = found.setting_names()

@@ -152,7 +152,7 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
     Y
         What is true, shape (n, L): labels of a text that are not among its C take the places of
         its last wrong ones, up to half of all places, with the odds of the last; empty places are
-        taken first.
+        taken first. Where that is not room enough, the rarest labels come first.
 
     Examples
     --------
@@ -169,11 +169,12 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
     true = np.zeros(labels.shape, bool)
     if Y is None:
         return Candidates(labels, odds, true)
-    true = ranking.hits(Y)
+    true, counts = ranking.hits(Y), np.bincount(Y.indices, minlength=Y.shape[1])
     for row in np.flatnonzero(true.sum(axis=1) < np.diff(Y.indptr)):
         own = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
         named = labels[row] >= 0
-        missed = np.setdiff1d(own, labels[row])[: labels.shape[1] // 2]
+        missed = np.setdiff1d(own, labels[row])
+        missed = missed[np.argsort(counts[missed], kind="stable")][: labels.shape[1] // 2]
         wrong = np.flatnonzero(named & ~true[row])[::-1]
         places = np.concatenate([np.flatnonzero(~named), wrong])[: len(missed)]
         last = odds[row][named].min() if named.any() else least

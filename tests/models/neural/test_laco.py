@@ -1,5 +1,7 @@
 """LACO and SeqTag: texts read with labels, all of them or a first stage's best."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -300,6 +302,12 @@ def test_an_interrupted_training_in_two_stages_ends_as_one_that_was_not(bert, tm
     with pytest.raises(StoppedError):
         Tagger(Laco(**settings)).fit(texts, labels, run=run)
     again = Run(folder=tmp_path / "run", resume=True)
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    for stage in (tmp_path / "other" / "model").glob("first*"):
+        shutil.rmtree(stage)
+    strange = Tagger(Laco(**settings), features={"first-text": {"norm": None}})
+    with pytest.raises(InputError, match="checksum of the candidates"):
+        strange.fit(texts, labels, run=Run(folder=tmp_path / "other", resume=True))
     resumed = Tagger(Laco(**settings)).fit(texts, labels, run=again)
     wanted, found = whole.rank(texts[:20], 9), resumed.rank(texts[:20], 9)
     assert np.array_equal(wanted.labels, found.labels)

@@ -100,12 +100,14 @@ class NeuralClassifier(Classifier):
         tokens = self._tokens(X)
         if not Y.nnz:
             raise InputError("none of the documents has a label")
-        validation = self._validation(context, tokens.n_terms, Y)
+        held = self._held_out(context, Y)
+        validation = self._validation(context, tokens.n_terms, held)
         self._look(tokens, context.run.progress)
         estimate.check(self._memory(tokens, Y), device_of(self.device), self.saves_memory)
         self._data = _about((tokens, Y), validation)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, self._belongs())
+        self._prepare(X, Y, held, context)
         with limited_threads(self.threads), torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.n_terms_, self.n_labels_ = tokens.n_terms, int(Y.shape[1])
@@ -125,6 +127,21 @@ class NeuralClassifier(Classifier):
                 "the featurizer it was trained with"
             )
         return X
+
+    def _prepare(
+        self, X: Features, Y: csr_array, held: NDArray[np.int64] | None, context: FitContext
+    ) -> None:
+        """Make what the network learns from beside the texts; all has been checked by then.
+
+        Parameters
+        ----------
+        X, Y
+            What is learned from.
+        held
+            Which of the held-out documents are read in training, if any.
+        context
+            Of the whole training.
+        """
 
     @abstractmethod
     def _readable(self, X: TokenSequences) -> NDArray[np.bool_]:
@@ -200,14 +217,13 @@ class NeuralClassifier(Classifier):
         torch.manual_seed(int(generator(self.seed, "weights", step).integers(2**63)))
 
     def _validation(
-        self, context: FitContext, n_terms: int, train: csr_array
+        self, context: FitContext, n_terms: int, held: NDArray[np.int64] | None
     ) -> tuple[TokenSequences, csr_array] | None:
-        """Return held-out documents that have a label, some of them if they are many."""
-        chosen = self._held_out(context, train)
-        if context.validation is None or chosen is None:
+        """Return those held-out documents that are read in training."""
+        if context.validation is None or held is None:
             return None
         X, Y = context.validation
-        return self._tokens(X, n_terms)[chosen], Y[chosen]
+        return self._tokens(X, n_terms)[held], Y[held]
 
     def _held_out(self, context: FitContext, train: csr_array) -> NDArray[np.int64] | None:
         """Return which of the held-out documents are read in training, or say why none is."""
@@ -308,12 +324,22 @@ def _about(
     train: tuple[TokenSequences, csr_array], validation: tuple[TokenSequences, csr_array] | None
 ) -> dict[str, Any]:
     """Return what tells these data from others."""
-    digest, (X, Y) = hashlib.blake2b(digest_size=16), train
-    for texts, labels in filter(None, (train, validation)):
-        for array in (texts.tokens, texts.offsets, labels.indptr, labels.indices):
-            digest.update(np.ascontiguousarray(array).data)
+    X, Y = train
+    arrays = [
+        array
+        for texts, labels in filter(None, (train, validation))
+        for array in (texts.tokens, texts.offsets, labels.indptr, labels.indices)
+    ]
     sizes = {"documents": Y.shape[0], "labels": Y.shape[1], "tokens": X.n_terms}
-    return {**sizes, "checksum of the data": digest.hexdigest()}
+    return {**sizes, "checksum of the data": checksum(*arrays)}
+
+
+def checksum(*arrays: NDArray[Any]) -> str:
+    """Return what tells arrays from others."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 @contextmanager

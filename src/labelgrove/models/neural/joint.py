@@ -18,13 +18,13 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.models.first_stage import Candidates, FirstStage, behind, candidates_of
+from labelgrove.models.neural.classifier import checksum
 from labelgrove.models.neural.joint_labels import JointLabels, judged
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.joint import JointNetwork, JointReader
 from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
-from labelgrove.models.neural.training import estimate
 from labelgrove.models.neural.training.estimate import Size
-from labelgrove.models.neural.training.loop import Objective, device_of
+from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import JointTraining, Training
 from labelgrove.text.pretrained import Pair, Specials, load_tokenizer, pair_of, specials_of
 
@@ -86,7 +86,7 @@ class JointClassifier(PretrainedClassifier):
         """Return subwords, and what the first stage reads; fitted without one, subwords alone."""
         found = super().views()
         if getattr(self, "two_stages_", True):
-            found |= self._new_first().specs()
+            found |= (getattr(self, "first_", None) or self._new_first()).specs()
         return found
 
     def _new_first(self) -> FirstStage:
@@ -134,41 +134,40 @@ class JointClassifier(PretrainedClassifier):
     # --- learning -----------------------------------------------------------------------------
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        tokens, pair = self._tokens(X), pair_of(load_tokenizer(self._name))
+        pair = pair_of(load_tokenizer(self._name))
         self._check_room(Y.shape[1], pair)
-        # before the first stage learns, not after it
-        estimate.check(self._memory(tokens, Y), device_of(self.device), self.saves_memory)
         self.pair_ = pair.as_json()
         self._words = self._label_words(context)
         self.first_, self._found, self._held = None, None, None
         self.two_stages_ = Y.shape[1] > self.together
-        if self.two_stages_:
-            self.first_ = self._learn_first(X, Y, context)
+        if self.two_stages_ and not isinstance(X, Views):
+            raise InputError(
+                f"{self.name} ranks {Y.shape[1]:,} labels in two stages and needs the features of "
+                f"both: give Views with {', '.join(self.views())}, or use Tagger"
+            )
         try:
             super()._fit(X, Y, context)
         finally:
             self._words, self._found, self._held = None, None, None
 
-    def _learn_first(self, X: Features, Y: csr_array, context: FitContext) -> FirstStage:
+    def _prepare(
+        self, X: Features, Y: csr_array, held: NDArray[np.int64] | None, context: FitContext
+    ) -> None:
         """Fit the first stage, and let it name the candidates of all documents."""
-        if not isinstance(X, Views):
-            raise InputError(
-                f"{self.name} ranks {Y.shape[1]:,} labels in two stages and needs the features of "
-                f"both: give Views with {', '.join(self.views())}, or use Tagger"
-            )
-        first, k = self._new_first(), min(self.candidates, Y.shape[1])
-        first.fit(X, Y, context)
-        ranking = first.out_of_fold(X, Y, k, self.folds, self.seed, context)
+        if not self.two_stages_:
+            return
+        self.first_, k = self._new_first(), min(self.candidates, Y.shape[1])
+        self.first_.fit(X, Y, context)
+        ranking = self.first_.out_of_fold(X, Y, k, self.folds, self.seed, context)
         inside = ranking.hits(Y).sum() / max(Y.nnz, 1)
         context.run.progress.say(
             f"{inside:.1%} of the documents' labels are among the {k} candidates of the first stage"
         )
         self._found = candidates_of(ranking, Y)
-        if context.validation is not None:
-            chosen = self._held_out(context, Y)
-            if chosen is not None:
-                self._held = candidates_of(first.rank(context.validation[0][chosen], k))
-        return first
+        if context.validation is not None and held is not None:
+            self._held = candidates_of(self.first_.rank(context.validation[0][held], k))
+        # a checkpoint belongs to these candidates, whatever another first stage would name
+        self._data["checksum of the candidates"] = checksum(self._found.labels, self._found.odds)
 
     def _label_words(self, context: FitContext) -> TokenSequences | None:
         """Return the subwords of what labels are called, or None where they begin at random."""
