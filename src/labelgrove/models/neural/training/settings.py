@@ -212,7 +212,7 @@ class JointTraining(PretrainedTraining):
     first: str = "bonsai"
     folds: int = 5
     starts: Literal["names", "descriptions", "random"] = "names"
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-3
     hidden_rate: float = 5e-4
     layer_decay: float = 0.8
     warmup: float = 0.1
