@@ -48,6 +48,12 @@ class Case:
     data: Path
     work: Path
     threads: int | None
+    named: bool = True  # with names and hierarchy of the labels, where the set has them
+
+    @property
+    def vocabulary(self) -> Path | None:
+        found = self.data / self.where / "labels.tsv"
+        return found if self.named and found.exists() else None
 
     @property
     def folder(self) -> Path:
@@ -76,7 +82,8 @@ def trained(case: Case, system: str, model: str, settings: Mapping[str, Any]) ->
         return Tagger.load(folder)
     made = models.create(model, seed=case.seed, threads=case.threads, **settings)
     run = Run(folder=case.folder / f"{system}.run", resume=True, progress=Lines(seconds=30))
-    tagger = Tagger(made, seed=case.seed).fit(*pairs(case.documents("train")), run=run)
+    texts, labels = pairs(case.documents("train"))
+    tagger = Tagger(made, seed=case.seed).fit(texts, labels, vocabulary=case.vocabulary, run=run)
     tagger.save(folder)
     return tagger
 
