@@ -207,7 +207,8 @@ def report(work: Path, encoder: str) -> str:
         "",
         f"{Path(encoder).parent.name or encoder}, fine-tuned for 3 epochs: {sizes}; of arxiv its "
         f"{MOST['arxiv']} most frequent labels. A tenth of the documents is held out, {TEST:,} are "
-        "tested, all drawn at random, one seed. Labels begin as the words of their names. On debtags and congress LACO judges the 64 best "
+        "tested, all drawn at random, one seed. Labels begin as the words "
+        "of their names. On debtags and congress LACO judges the 64 best "
         "candidates of bonsai. Labels are given from a calibrated probability of 0.5, or from the "
         "threshold with the best micro-F1 on held-out documents. bonsai and its like read whole "
         "texts. Per cent, but for counts, Hamming loss and divergences. Made with `python "
