@@ -136,6 +136,13 @@ def test_models_lists_them():
     assert "most-frequent" in labelgrove("models").stdout
 
 
+def test_models_lists_the_settings_of_one():
+    told = labelgrove("models", "bonsai").stdout
+    beam = next(line.split() for line in told.splitlines() if line.startswith("beam"))
+    assert beam[:3] == ["beam", "10", "Nodes"]
+    assert "did you mean 'bonsai'" in labelgrove("models", "bonsay", check=2).stderr
+
+
 def test_version_and_help():
     assert re.fullmatch(r"labelgrove \d+\.\d+\.\d+\n", labelgrove("--version").stdout)
     assert "train" in labelgrove("--help").stdout

@@ -160,7 +160,7 @@ def test_ctrl_c_is_answered_in_one_line_and_nothing_is_lost(
     _, code, said = interrupted
     assert code == 130
     last = said.strip().splitlines()[-1]
-    assert last == "labelgrove: stopped; the same command with --resume goes on from here"
+    assert last == "labelgrove: stopped; the same command with --resume goes on from what was kept"
     assert "Traceback" not in said
     line = told(capsys, command(corpus, left))
     assert "holds a training that was interrupted: --resume goes on with it" in line
@@ -314,3 +314,13 @@ def test_estimate_tells_and_trains_nothing(corpus, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
     linear = ["train", str(corpus), "--out", str(tmp_path / "t"), "--estimate"]
     assert "bonsai cannot tell in advance" in told(capsys, linear)
+
+
+def test_a_refused_training_is_not_in_the_way_of_the_corrected_one(corpus, tmp_path, capsys):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("topic0a 1 2 3 4\ntopic1a 4 3 2 1\n")
+    given = {"vectors": str(vectors), "epochs": 1}
+    line = told(capsys, command(corpus, tmp_path / "t", **given, vector_size=7))
+    assert "vectors of 4 numbers, but vector_size is 7" in line
+    assert not (tmp_path / "t.run").exists()
+    trained(corpus, tmp_path / "t", **given)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 
+from labelgrove import models
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, UnknownNameError
 
@@ -72,3 +73,9 @@ def test_values_of_the_wrong_type_are_refused(settings, message):
 def test_values_of_the_right_type_pass():
     Part().check_settings()
     Part(np.int64(3), 1, False, 7, Part(), np.int64(3), 2).check_settings()
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_setting_of_every_model_is_explained(name):
+    told = models.MODELS.find(name).meanings()
+    assert not [setting for setting, text in told.items() if not text]

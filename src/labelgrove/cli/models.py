@@ -1,15 +1,51 @@
-"""``labelgrove models``: every model, what it is good for, what it needs."""
+"""``labelgrove models``: every model, what it is good for, what it needs, and its settings."""
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def models() -> None:
-    """List the models."""
+import typer
+
+
+def models(
+    name: Annotated[
+        str | None, typer.Argument(help="a model, whose settings are listed", show_default=False)
+    ] = None,
+) -> None:
+    """List the models, or the settings of one."""
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
+    if name is not None:
+        _settings(name)
+        return
     rows = [
         [name, entry.summary, entry.paper or "-", entry.extra or "-"]
         for name, entry in MODELS.entries().items()
     ]
     print_table("", ["model", "what it is good for", "paper", "needs"], rows, words=4)
+    print("\nlabelgrove models NAME lists the settings of one.")
+
+
+def _settings(name: str) -> None:
+    """Print what a model can be told by --set, with its defaults."""
+    from labelgrove.cli.tables import print_table
+    from labelgrove.models import MODELS
+
+    model, entry = MODELS.find(name), MODELS.entries()[name]
+    print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
+    meanings = model.meanings()
+    rows = [
+        [setting, _shown(default), meanings[setting]]
+        for setting, default in model.defaults().items()
+    ]
+    print_table("", ["--set", "default", ""], rows, words=3)
+
+
+def _shown(value: object) -> str:
+    """Return a value as --set takes it."""
+    import json
+
+    if isinstance(value, str):
+        return value or '""'
+    return json.dumps(value)

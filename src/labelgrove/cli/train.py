@@ -77,7 +77,7 @@ def train(
     """Learn a tagger from documents with labels."""
     from labelgrove.cli.tables import print_scores
     from labelgrove.core import storage
-    from labelgrove.core.errors import StoppedError
+    from labelgrove.core.errors import InputError, StoppedError
     from labelgrove.core.types import Run
 
     if valid is not None and validation is not None:
@@ -106,8 +106,12 @@ def train(
         except KeyboardInterrupt:
             if not storage.holds_work(folder):
                 raise
-            again = "stopped; the same command with --resume goes on from here"
+            again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
+        except InputError:
+            if not (resume or storage.holds_work(folder / "model")):
+                shutil.rmtree(folder, ignore_errors=True)  # nothing in the corrected one's way
+            raise
         options.say_skipped(corpus, held)
         tagger.save(out, overwrite=overwrite)
         shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints

@@ -51,6 +51,31 @@ class Configured:
         """Return the names of the settings."""
         return list(cls.defaults())
 
+    @classmethod
+    def meanings(cls) -> dict[str, str]:
+        """Return what each setting means, as docstrings say; empty where they do not.
+
+        Examples
+        --------
+        >>> class Beam(Configured):
+        ...     '''Search.
+        ...
+        ...     Parameters
+        ...     ----------
+        ...     width
+        ...         Nodes that are
+        ...         kept.
+        ...     '''
+        ...     def __init__(self, width=10):
+        ...         self.width = width
+        >>> Beam.meanings()
+        {'width': 'Nodes that are kept.'}
+        """
+        told: dict[str, str] = {}
+        for each in (*reversed((cls.shared or object).__mro__), *reversed(cls.__mro__)):
+            told |= _parameters(each.__dict__.get("__doc__") or "")
+        return {name: told.get(name, "") for name in cls.setting_names()}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; with ``deep`` also those of nested parts, as ``part__setting``."""
         found = self._own()
@@ -121,6 +146,24 @@ class Configured:
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+
+def _parameters(docstring: str) -> dict[str, str]:
+    """Return the text of each parameter of a docstring in numpy's style."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    inside = False
+    for number, line in enumerate(lines):
+        if lines[number + 1 : number + 2] == ["-" * len(line)] and line:  # a heading
+            inside = line == "Parameters"
+        elif inside and line and not line.startswith((" ", "-")):
+            names = line.replace("*", "").split(", ")
+            found |= {name: [] for name in names}
+        elif inside and line.startswith(" "):
+            for name in names:
+                found[name].append(line.strip())
+    return {name: " ".join(text).replace("``", "") for name, text in found.items()}
 
 
 def _fresh(value: Any) -> Any:

@@ -121,8 +121,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def holds_work(folder: Path) -> bool:
-    """Tell whether a folder that was `locked` holds anything but its lock."""
-    return any(path.name != LOCK for path in folder.iterdir())
+    """Tell whether a folder that was `locked`, or is not there, holds anything but its lock."""
+    return folder.is_dir() and any(path.name != LOCK for path in folder.iterdir())
 
 
 def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:
