@@ -90,6 +90,12 @@ MODELS: Registry[Classifier] = Registry(
             "Zhang et al. 2021",
             "transformers",
         ),
+        "treaderxml": Entry(
+            "labelgrove.models.neural.treader_xml:TReaderXml",
+            "texts read with what their neighbours are about; learns more without training",
+            "Wang et al. 2022",
+            "neural",
+        ),
         "consensus": Entry(
             "labelgrove.models.consensus:Consensus",
             "several models asked together; 'labelgrove combine' makes one of saved taggers",

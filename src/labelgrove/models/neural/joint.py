@@ -19,10 +19,11 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.models.first_stage import Candidates, FirstStage, behind, candidates_of
 from labelgrove.models.neural.classifier import checksum
+from labelgrove.models.neural.explaining import path_gradients
 from labelgrove.models.neural.joint_labels import JointLabels, judged
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.parts.joint import JointNetwork, JointReader
-from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
+from labelgrove.models.neural.pretrained import PretrainedClassifier
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import JointTraining, Training

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
@@ -25,8 +24,6 @@ from labelgrove.models.neural.training.loop import Objective, device_of
 from labelgrove.models.neural.training.settings import PretrainedTraining, Training
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
-
-STEPS = 16  # on the way from no text to a text, in explanations
 
 
 class PretrainedClassifier(NeuralClassifier):
@@ -279,31 +276,3 @@ class PretrainedClassifier(NeuralClassifier):
     def _width(self) -> int:
         """Size of the transformer's vectors."""
         return pretrained.width_of(pretrained.skeleton(self._name))
-
-
-def path_gradients(
-    begin: Tensor, end: Tensor, log_odds: Callable[[Tensor], Tensor]
-) -> tuple[Tensor, float]:
-    """Return what each token adds to a label's log odds, and these odds.
-
-    Integrated gradients (Sundararajan, Taly and Yan, ICML 2017): on the way from a text of padding
-    to this one, since at its end, where the label is certain, hardly anything makes a difference.
-
-    Parameters
-    ----------
-    begin, end
-        The vectors that the transformer is given for padding and for the text, shape (1, T, d).
-    log_odds
-        From such vectors (s, T, d) to the label's log odds (s,).
-
-    Returns
-    -------
-    weights, odds
-        Shape (T,), and a number.
-    """
-    share = (torch.arange(STEPS, device=end.device) + 0.5) / STEPS
-    way = (begin + share[:, None, None] * (end - begin)).requires_grad_()
-    (gradient,) = torch.autograd.grad(log_odds(way).sum(), way)
-    with torch.no_grad():
-        reached = float(log_odds(end)[0])
-    return ((end - begin)[0] * gradient.mean(0)).sum(1), reached

@@ -14,12 +14,13 @@ from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
+from labelgrove.models.neural.explaining import path_gradients
 from labelgrove.models.neural.objectives import PooledLabels, ranked
 from labelgrove.models.neural.parts.cluster_sizes import weights_of
 from labelgrove.models.neural.parts.label_clusters import new_output
 from labelgrove.models.neural.parts.pooled import PooledNetwork, bottleneck
 from labelgrove.models.neural.parts.pretrained import PretrainedReader, embedded
-from labelgrove.models.neural.pretrained import PretrainedClassifier, path_gradients
+from labelgrove.models.neural.pretrained import PretrainedClassifier
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective
 from labelgrove.text.pretrained import Specials

@@ -1,0 +1,247 @@
+"""Teacher knowledge: the labels of a text's neighbours and their parents, and words that tell them.
+
+Algorithm 1 of Wang et al., "Exploiting dynamic and fine-grained semantic scope for extreme
+multi-label text classification", 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, vstack
+
+from labelgrove.core import storage
+from labelgrove.core.estimator import Featurizer
+from labelgrove.core.features import TokenSequences
+from labelgrove.labels import LabelTree, label_vectors
+from labelgrove.labels.vectors import keep_heaviest, normalised
+from labelgrove.text import PAD, UNK
+
+if TYPE_CHECKING:
+    from labelgrove.labels import LabelSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """What can be told of labels.
+
+    Numbers are those of the labels (L), then of what stands above them: the other concepts of
+    their vocabulary, or, without a hierarchy, the clusters of a label tree.
+
+    Parameters
+    ----------
+    words
+        The words that describe each, shape (N, D), int32, padded behind.
+    above
+        The parents of each label, shape (L, N), binary.
+    rarity
+        How rare each word is in training texts (idf), shape (n_words,): with it the heaviest words
+        of a label are found that gets documents later.
+
+    Examples
+    --------
+    >>> words = np.array([[5, 6], [7, 0], [8, 0]])  # two labels, and the parent of the first
+    >>> teacher = Teacher(words, csr_array([[0, 0, 1], [0, 0, 0]]), np.ones(9))
+    >>> teacher.lessons(csr_array([[0.5, 0.2], [0.0, 1.0]])).toarray().round(2)
+    array([[0.33, 0.33, 0.33],
+           [0.  , 1.  , 0.  ]], dtype=float32)
+    """
+
+    words: NDArray[np.int32]
+    above: csr_array
+    rarity: NDArray[np.float32]
+
+    def lessons(self, votes: csr_array, weighted: bool = False) -> csr_array:
+        """Return the share of each label and parent in the teacher knowledge of texts.
+
+        Parameters
+        ----------
+        votes
+            Of the neighbours, shape (n, L); every label with a vote is told.
+        weighted
+            Tell labels in the measure of their votes, and not all alike as in Algorithm 1.
+
+        Returns
+        -------
+        csr_array
+            Shape (n, N), float32; rows sum to 1, or are empty.
+        """
+        told = csr_array(votes, dtype=np.float32, copy=True)
+        told.eliminate_zeros()
+        if not weighted:
+            told.data[:] = 1.0
+        above = csr_array(told @ self.above.astype(np.float32))
+        told.resize(told.shape[0], self.above.shape[1])
+        found = csr_array(told + above)  # a set: a parent of several labels, or itself a label
+        if not weighted:
+            found.data[:] = 1.0
+        found.sort_indices()
+        totals = np.asarray(found.sum(axis=1)).ravel()
+        found.data /= np.repeat(totals, np.diff(found.indptr))
+        return found
+
+    def with_more(
+        self,
+        X: TokenSequences,
+        Y: csr_array,
+        labels: LabelSpace | None,
+        reader: Featurizer | None,
+        hierarchy: bool,
+    ) -> Teacher:
+        """Return a teacher that also knows the labels behind those it knew.
+
+        Parameters
+        ----------
+        X, Y
+            Words and labels of more documents.
+        labels
+            The new label space, in which known labels have their old numbers.
+        reader
+            Turns names into words.
+        hierarchy
+            Whether it tells parents.
+        """
+        n_known, n_labels = self.above.shape[0], Y.shape[1]
+        if n_labels == n_known:
+            return self
+        length = self.words.shape[1]
+        heaviest = _heaviest(label_vectors(_weighed(X, self.rarity), Y[:, n_known:]), length)
+        if hierarchy and labels is not None and len(labels.parents.indices):
+            # a concept may have become a label, so all is put together anew
+            known = np.concatenate([self.words[:n_known], heaviest])
+            rest = np.full((len(labels) - n_labels, length), PAD, np.int32)
+            words = _named(labels, reader, np.concatenate([known, rest]))
+            return Teacher(words, _parents(labels, n_labels), self.rarity)
+        if labels is not None:
+            n = n_labels - n_known
+            heaviest = _named(labels, reader, heaviest, range(n_known, n_known + n))
+        words = np.concatenate([self.words[:n_known], heaviest, self.words[n_known:]])
+        gap = csr_array((n_known, n_labels - n_known), dtype=np.float32)
+        above = hstack([self.above[:, :n_known], gap, self.above[:, n_known:]], format="csr")
+        rows = csr_array((n_labels - n_known, above.shape[1]), dtype=np.float32)
+        return Teacher(words, csr_array(vstack([above, rows], format="csr")), self.rarity)
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder."""
+        values = {"words": self.words, "above": self.above, "rarity": self.rarity}
+        storage.write_values(folder, values)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        values: Mapping[str, object] = storage.read_values(folder)
+        return cls(values["words"], values["above"], values["rarity"])  # type: ignore[arg-type]
+
+
+def new_teacher(
+    X: TokenSequences,
+    Y: csr_array,
+    labels: LabelSpace | None,
+    reader: Featurizer | None,
+    *,
+    length: int,
+    hierarchy: bool,
+    max_leaf: int,
+    seed: int,
+    threads: int | None,
+) -> Teacher:
+    """Return what can be told of the labels of training documents.
+
+    Parameters
+    ----------
+    X, Y
+        Words (n, n_words) and labels (n, L).
+    labels
+        With names and hierarchy, if there are any.
+    reader
+        Turns names into words.
+    length
+        Words that describe a label, D: of its name, or, where no word of that is known, the
+        heaviest of its documents.
+    hierarchy
+        Tell parents too: the given ones, or, where no label has any, clusters of labels.
+    max_leaf
+        Labels of a cluster at most.
+    seed, threads
+        Of the clusters.
+    """
+    n_labels, rarity = Y.shape[1], _rarity(X)
+    vectors = label_vectors(_weighed(X, rarity), Y)
+    words = _heaviest(vectors, length)
+    if hierarchy and labels is not None and len(labels.parents.indices):
+        rest = np.full((len(labels) - n_labels, length), PAD, np.int32)
+        words = _named(labels, reader, np.concatenate([words, rest]))
+        return Teacher(words, _parents(labels, n_labels), rarity)
+    if labels is not None:
+        words = _named(labels, reader, words, range(n_labels))
+    if not hierarchy or n_labels <= max_leaf:
+        return Teacher(words, csr_array((n_labels, n_labels), dtype=np.float32), rarity)
+    tree = LabelTree.balanced(vectors, max_leaf, seed=seed, threads=threads)
+    inside = tree.membership(tree.depth - 1)
+    words = np.concatenate([words, _heaviest(csr_array(inside.T @ vectors), length)])
+    none = csr_array((n_labels, n_labels), dtype=np.float32)
+    return Teacher(words, csr_array(hstack([none, inside], format="csr")), rarity)
+
+
+def _parents(labels: LabelSpace, n_labels: int) -> csr_array:
+    """Return the parents of labels, shape (L, all concepts)."""
+    parents = labels.parents
+    numbers = parents.indices[: parents.offsets[n_labels]]
+    return csr_array(
+        (np.ones(len(numbers), np.float32), numbers, parents.offsets[: n_labels + 1]),
+        shape=(n_labels, len(labels)),
+    )
+
+
+def _named(
+    labels: LabelSpace,
+    reader: Featurizer | None,
+    words: NDArray[np.int32],
+    numbers: range | None = None,
+) -> NDArray[np.int32]:
+    """Return words (n, D) with those of names where a name has a known word."""
+    if reader is None:
+        return words
+    chosen = range(len(labels)) if numbers is None else numbers
+    names = reader.transform([labels.names[i] for i in chosen])
+    assert isinstance(names, TokenSequences)
+    found, length = words.copy(), words.shape[1]
+    for row in range(len(names)):
+        own = names.sequence(row)
+        own = own[own > UNK][:length]
+        if len(own):
+            found[row] = PAD
+            found[row, : len(own)] = own
+    return found
+
+
+def _heaviest(vectors: csr_array, length: int) -> NDArray[np.int32]:
+    """Return the heaviest words of each label vector (L, n_words), heaviest first, shape (L, D)."""
+    kept = keep_heaviest(vectors, length)
+    rows = np.repeat(np.arange(kept.shape[0]), np.diff(kept.indptr))
+    order = np.lexsort((kept.indices, -kept.data, rows))
+    places = np.arange(len(rows)) - np.repeat(kept.indptr[:-1], np.diff(kept.indptr))
+    found = np.full((kept.shape[0], length), PAD, np.int32)
+    found[rows, places] = kept.indices[order]
+    return found
+
+
+def _rarity(X: TokenSequences) -> NDArray[np.float32]:
+    """Return how rare words are, shape (n_words,); what is no word of its own counts nothing."""
+    counts = np.bincount(X.bag().indices, minlength=X.n_terms)
+    found = np.log((1 + len(X)) / (1 + counts)) + 1
+    found[: UNK + 1] = 0.0
+    return found.astype(np.float32)
+
+
+def _weighed(X: TokenSequences, rarity: NDArray[np.float32]) -> csr_array:
+    """Return tf-idf of words, shape (n, n_words)."""
+    bags = X.bag()
+    bags.data = (1 + np.log(bags.data)) * rarity[bags.indices]
+    bags.eliminate_zeros()
+    return normalised(bags)
