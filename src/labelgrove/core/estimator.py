@@ -141,6 +141,9 @@ class Classifier(Part):
     ranks_by_name
         True if it can rank labels that no document has, by their names: `Tagger` then makes every
         concept of the vocabulary a label.
+    remembers
+        True if it keeps documents and `remember` can add some, also of new labels, without
+        training. `Tagger` tells it how texts begin, so that it can show them.
     n_labels_
         Width of Y.
     """
@@ -148,6 +151,8 @@ class Classifier(Part):
     uses_validation: ClassVar[bool] = False
     reads_text: ClassVar[bool] = True
     ranks_by_name: ClassVar[bool] = False
+
+    remembers: bool = False
 
     seed: int
     threads: int | None
@@ -177,6 +182,35 @@ class Classifier(Part):
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
             raise InputError(f"k must be a whole number from 1, got {k!r}")
         return self._rank(X, min(k, self.n_labels_))
+
+    def remember(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return a model that also knows these documents; this one stays as it is.
+
+        Parameters
+        ----------
+        X
+            Features (n, D) by the featurizers that it was trained with.
+        Y
+            Labels (n, at least L): columns from L on are labels that it did not know.
+        context
+            The label space of Y, the featurizers, how the texts begin.
+        """
+        self.check_fitted()
+        if not self.remembers:
+            raise InputError(
+                f"{self.name} keeps no documents, so none can be added without training: train it "
+                "again, or use knn or treaderxml"
+            )
+        Y = check_labels(Y, X)
+        if Y.shape[1] < self.n_labels_:
+            raise InputError(f"Y has {Y.shape[1]} columns, but {self.n_labels_} labels are known")
+        found = self._remember(X, Y, context or FitContext())
+        found.n_labels_ = int(Y.shape[1])
+        return found
+
+    def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        """Return a new model; X and Y have been checked."""
+        raise NotImplementedError
 
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` with the same arguments would take, after a short trial."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,6 +92,8 @@ class FitContext:
         The fitted featurizer of each view, so that label names go through the same vocabulary.
     validation
         Held-out (X, Y) for early stopping.
+    documents
+        How each text of X begins, for a model that remembers documents and shows them.
     run
         Folder, resume and progress.
     """
@@ -99,6 +101,7 @@ class FitContext:
     labels: LabelSpace | None = None
     featurizers: Mapping[str, Featurizer] = field(default_factory=dict)
     validation: tuple[Features, csr_array] | None = None
+    documents: Sequence[str] | None = None
     run: Run = field(default_factory=Run)
 
 
@@ -120,6 +123,27 @@ class Estimate(NamedTuple):
     free: int | None
 
 
+class Neighbour(NamedTuple):
+    """A remembered document that is like a text.
+
+    Parameters
+    ----------
+    document
+        Its number, in the order in which documents were learned from.
+    similarity
+        The cosine of both, at most 1.
+    labels
+        Numbers of its labels.
+    text
+        How it begins; empty where that is not known.
+    """
+
+    document: int
+    similarity: float
+    labels: tuple[int, ...]
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """How much each feature or token of one text spoke for a label.
@@ -132,8 +156,11 @@ class Explanation:
         Their weights, shape (m,); positive speaks for the label.
     view
         The view they belong to.
+    neighbours
+        Documents that the model thought of, the most similar first.
     """
 
     ids: NDArray[np.integer]
     weights: NDArray[np.floating]
     view: str = "text"
+    neighbours: tuple[Neighbour, ...] = ()
