@@ -33,5 +33,6 @@ def stand_ins_installed(tmp_path_factory, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-ins\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[labelgrove.models]\ncentroid = stand_ins:Centroid\ndemanding = stand_ins:Demanding\n"
+        "recalling = stand_ins:Recalling\n"
     )
     monkeypatch.syspath_prepend(str(site))

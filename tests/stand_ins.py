@@ -1,4 +1,4 @@
-"""Small real models for tests: one that learns, one that needs all the context there is."""
+"""Small real models for tests: one that learns, one that remembers, one that needs everything."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, vstack
 
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.types import Explanation, ViewSpec
+from labelgrove.core.types import Explanation, Neighbour, ViewSpec
 
 
 class Centroid(Classifier):
@@ -35,6 +35,53 @@ class Centroid(Classifier):
     def explain(self, X, i, label):
         row = X[[i]].multiply(self.weights_[[label]]).tocsr()
         return Explanation(row.indices, row.data)
+
+
+class Recalling(Classifier):
+    """Remembers documents; the ten most similar ones vote, by cosine."""
+
+    name: ClassVar[str] = "recalling"
+    remembers = True
+
+    def __init__(self, voters=10, *, seed=0, threads=None):
+        self.voters = voters
+        self.seed = seed
+        self.threads = threads
+
+    def _fit(self, X, Y, context):
+        self.X_, self.Y_ = X, Y
+        self.documents_ = list(context.documents or [""] * X.shape[0])
+
+    def _remember(self, X, Y, context):
+        found = self.fresh()
+        old = csr_array((self.Y_.data, self.Y_.indices, self.Y_.indptr),
+                        shape=(self.Y_.shape[0], Y.shape[1]))  # fmt: skip
+        found.X_, found.Y_ = vstack([self.X_, X]).tocsr(), vstack([old, Y]).tocsr()
+        found.documents_ = [*self.documents_, *(context.documents or [""] * X.shape[0])]
+        return found
+
+    def _nearest(self, X):
+        similar = np.minimum((X @ self.X_.T).toarray(), 1)  # rows have length 1
+        order = np.argsort(-similar, axis=1, kind="stable")[:, : self.voters]
+        return order, np.take_along_axis(similar, order, axis=1)
+
+    def _rank(self, X, k):
+        scores = np.zeros((X.shape[0], self.n_labels_))
+        for row, (order, similar) in enumerate(zip(*self._nearest(X), strict=True)):
+            scores[row] = similar @ self.Y_[order] / max(len(order), 1)
+        return Ranking.from_dense(scores, k)
+
+    def explain(self, X, i, label):
+        order, similar = (each[0] for each in self._nearest(X[[i]]))
+        labels = [tuple(self.Y_[[j]].indices.tolist()) for j in order]
+        voters = [j for j, own in zip(order, labels, strict=True) if label in own]
+        row = X[[i]].multiply(csr_array(self.X_[voters].sum(axis=0)[None, :])).tocsr()
+        near = zip(order.tolist(), similar.tolist(), labels, strict=True)
+        return Explanation(
+            row.indices,
+            row.data,
+            neighbours=tuple(Neighbour(j, s, own, self.documents_[j]) for j, s, own in near),
+        )
 
 
 class Demanding(Classifier):

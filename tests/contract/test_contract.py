@@ -1,6 +1,7 @@
 """Every registered model passes every check, and every check fails for a model that breaks it."""
 
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
 from labelgrove.models.contract import CHECKS, Case
-from stand_ins import Centroid, Demanding
+from stand_ins import Centroid, Demanding, Recalling
 
 
 class Few(Case):
@@ -51,7 +52,7 @@ def test_few_documents_have_every_label(tmp_path):
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("model", [Centroid, Demanding])
+@pytest.mark.parametrize("model", [Centroid, Demanding, Recalling])
 def test_stand_ins_keep_the_contract(model, check, tmp_path):
     CHECKS[check](Case(lambda folder: model(), tmp_path))
 
@@ -279,6 +280,67 @@ class ExplainsBeyondTheText(Demanding):
         return Explanation(np.arange(1000), np.ones(1000), "words")
 
 
+class PretendsToRemember(Centroid):
+    def remember(self, X, Y, *, context=None):
+        return self
+
+
+class ChangesWhenItRemembers(Recalling):
+    def _remember(self, X, Y, context):
+        found = super()._remember(X, Y, context)
+        self.X_ = self.X_ * np.float32(0.5)
+        return found
+
+
+class ReturnsItself(Recalling):
+    def _remember(self, X, Y, context):
+        vars(self).update(vars(super()._remember(X, Y, context)))
+        return self
+
+
+class IgnoresNewLabels(Recalling):
+    def _remember(self, X, Y, context):
+        found = super()._remember(X, Y, context)
+        found.Y_ = self.Y_[:, :12].copy()
+        found.Y_.resize(found.X_.shape[0], Y.shape[1])
+        return found
+
+
+class MovesKnownLabels(Recalling):
+    def _remember(self, X, Y, context):
+        found = super()._remember(X, Y, context)
+        found.Y_ = found.Y_[:, [*range(11, -1, -1), 12]]
+        return found
+
+
+class NeedsContextToRemember(Recalling):
+    def _remember(self, X, Y, context):
+        if context.labels is None:
+            raise ValueError("no labels")
+        return super()._remember(X, Y, context)
+
+
+class MixesUpItsTexts(Recalling):
+    def _remember(self, X, Y, context):
+        found = super()._remember(X, Y, context)
+        found.documents_ = found.documents_[::-1]
+        return found
+
+
+class ShowsTheLeastSimilarFirst(Recalling):
+    def explain(self, X, i, label):
+        told = super().explain(X, i, label)
+        return replace(told, neighbours=told.neighbours[::-1])
+
+
+class SavesNoNewDocuments(Recalling):
+    def state(self):
+        state = super().state()
+        if "X_" in state:
+            state["X_"], state["Y_"] = state["X_"][:400], state["Y_"][:400]
+        return state
+
+
 BROKEN = {
     "settings_are_kept": [NoSeed, ChangesSettings],
     "clone_is_unfitted": [RanksUnfitted],
@@ -312,6 +374,17 @@ BROKEN = {
         ExplainsUnevenly,
         ExplainsWithNan,
         ExplainsBeyondTheText,
+    ],
+    "more_documents_are_remembered_or_refused": [
+        PretendsToRemember,
+        ChangesWhenItRemembers,
+        ReturnsItself,
+        IgnoresNewLabels,
+        MovesKnownLabels,
+        NeedsContextToRemember,
+        MixesUpItsTexts,
+        ShowsTheLeastSimilarFirst,
+        SavesNoNewDocuments,
     ],
 }
 

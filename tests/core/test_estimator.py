@@ -3,8 +3,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
+from labelgrove.core.types import FitContext
 from labelgrove.models.most_frequent import MostFrequent
-from stand_ins import Centroid
+from stand_ins import Centroid, Recalling
 
 X = csr_array(np.eye(3, dtype=np.float32))
 Y = csr_array([[1, 0], [1, 1], [0, 0]])
@@ -80,3 +81,26 @@ def test_learned_is_what_has_learned_attributes_or_a_state_of_its_own():
     Centroid().fit(X, Y).check_fitted()
     model.set_state({"kept": 1})
     model.check_fitted()
+
+
+def test_what_can_be_remembered():
+    model = Recalling().fit(X, Y)
+    wide = csr_array([[0, 0, 1], [0, 1, 0], [1, 0, 0]])
+    assert model.remember(X, wide).n_labels_ == 3
+    assert model.n_labels_ == 2
+    with pytest.raises(InputError, match="Y has 1 columns, but 2 labels are known"):
+        model.remember(X, Y[:, [0]])
+    with pytest.raises(NotFittedError, match="call fit first"):
+        Recalling().remember(X, Y)
+    with pytest.raises(InputError, match=r"most-frequent keeps no documents, .* use knn"):
+        MostFrequent().fit(X, Y).remember(X, Y)
+
+
+def test_texts_that_begin_belong_to_the_rows():
+    context = FitContext(documents=["one", "two"])
+    with pytest.raises(InputError, match="X has 3 rows, the context tells how 2 texts begin"):
+        Recalling().fit(X, Y, context=context)
+    model = Recalling().fit(X, Y)
+    with pytest.raises(InputError, match="how 2 texts begin"):
+        model.remember(X, Y, context=context)
+    assert model.remember(X[:2], Y[:2], context=context).documents_[-2:] == ["one", "two"]

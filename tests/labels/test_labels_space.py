@@ -257,3 +257,106 @@ def test_propensities_are_probabilities_for_tiny_corpora(n: int, counts: list[in
     assert ((found > 0) & (found <= 1)).all()
     if n <= 2:
         assert (found == 1).all()
+
+
+# --- more documents -------------------------------------------------------------------------------
+
+
+def test_new_labels_come_behind_the_known_ones_and_before_the_concepts(space: LabelSpace) -> None:
+    more, Y = space.with_more([["zzz", "own"], ["aaa", "own", "use", "own"]])
+    # before: net::mail, own, use::chat, use::mail | net, use, zzz
+    assert more.ids == [
+        *("net::mail", "own", "use::chat", "use::mail"),
+        *("aaa", "use", "zzz"),
+        "net",
+    ]
+    assert more.n_labels == 7
+    assert more.counts.tolist() == [1, 3, 1, 2, 1, 1, 1]
+    assert more.n_documents == 5
+    assert more.names[4:] == ["aaa", "use", "never used", "network"]
+    assert list(more.parents) == [(7,), (), (5,), (5,), (), (), (7,), ()]
+    assert more.alternatives[2] == ("talk",)
+    assert more.description(0) == "network: mail"
+    assert Y.toarray().tolist() == [[0, 1, 0, 0, 0, 0, 1], [0, 1, 0, 0, 1, 1, 0]]
+    assert Y.has_sorted_indices
+    assert Y.dtype == np.float32
+    assert space.n_labels == 4, "the old one is as it was"
+    assert space.counts.tolist() == [1, 1, 1, 2]
+
+
+def test_more_documents_of_known_labels_change_only_the_counts(space: LabelSpace) -> None:
+    more, Y = space.with_more([["own"], []])
+    assert more.counts.tolist() == [1, 2, 1, 2]
+    assert (more.ids, more.parents, more.n_labels) == (space.ids, space.parents, 4)
+    assert more.n_documents == 5
+    assert Y.shape == (2, 4)
+    assert space.with_more([])[0] == space
+
+
+def test_a_vocabulary_tells_of_what_is_new_and_nothing_else(space: LabelSpace) -> None:
+    later = Vocabulary(
+        {
+            "net": Concept("The Net", ("new",)),  # known already: stays
+            "new": Concept("New things"),
+            "new::fax": Concept("fax", ("new", "net"), "Old now.", ("telefax",)),
+        }
+    )
+    more, Y = space.with_more([["new::fax"], ["own"]], later)
+    assert more.ids[4:] == ["new::fax", "net", "use", "zzz", "new"]
+    assert more.names[4:6] == ["fax", "network"]
+    assert more.parents[4] == (8, 5)
+    assert more.parents[5] == ()
+    assert more.descriptions[4] == "Old now."
+    assert more.alternatives[4] == ("telefax",)
+    assert Y.toarray().tolist() == [[0, 0, 0, 0, 1], [0, 1, 0, 0, 0]]
+
+
+def test_a_new_label_in_angle_brackets_is_the_concept_without(space: LabelSpace) -> None:
+    more, _ = space.with_more([["<zzz>", "<own>"]])
+    assert more.ids[4:6] == ["<own>", "<zzz>"]
+    assert more.names[4:6] == ["<own>", "never used"]
+    assert more.parents[5] == (more.index("net"),)
+    again = Vocabulary({"<zzz>": Concept("no"), "own": Concept("no")})
+    assert more.with_more([["own"]], again)[0] == more.with_more([["own"]])[0]
+
+
+@given(LABEL_LISTS, LABEL_LISTS, st.randoms(use_true_random=False))
+def test_more_documents_keep_all_that_was_known(first, second, random) -> None:  # type: ignore[no-untyped-def]
+    letters = [*"abcdé漢"]
+    random.shuffle(letters)
+    concepts = {
+        letter: Concept(f"name of {letter}", tuple(letters[: i // 2][-1:]), alternatives=(letter,))
+        for i, letter in enumerate(letters)
+    }
+    known = {label for labels in first for label in labels}
+    vocabulary = Vocabulary(concepts) if known & {*letters} else None
+    space = LabelSpace.from_labels(first, vocabulary)
+    more, Y = space.with_more(second)
+    L = space.n_labels
+    assert more.ids[:L] == space.ids[:L]
+    assert more.ids[L : more.n_labels] == sorted({x for xs in second for x in xs} - known)
+    assert [*map(set, more.decode(Y))] == [*map(set, second)]
+    assert (more.encode(second) != Y).nnz == 0
+    for labels in (first, second):
+        assert [*map(set, more.decode(more.encode(labels)))] == [*map(set, labels)]
+    assert set(space.ids) <= set(more.ids)
+    for old, label in enumerate(space.ids):
+        new = more.index(label)
+        assert more.names[new] == space.names[old]
+        assert more.alternatives[new] == space.alternatives[old]
+        assert [more.ids[i] for i in more.parents[new]] == [
+            space.ids[i] for i in space.parents[old]
+        ]
+    both = LabelSpace.from_labels([*first, *second], vocabulary)
+    assert dict(zip(more.ids, more.counts.tolist(), strict=False)) == dict(
+        zip(both.ids, both.counts.tolist(), strict=False)
+    )
+    assert more.n_documents == both.n_documents
+
+
+def test_labels_under_other_numbers(space: LabelSpace) -> None:
+    other = space.with_labels([3, 0])
+    assert other.ids == ["use::mail", "net::mail", "own", "use::chat", "net", "use", "zzz"]
+    assert other.counts.tolist() == [2, 1]
+    assert list(other.parents) == [(5,), (4,), (), (5,), (), (), (4,)]
+    assert other.n_documents == 3

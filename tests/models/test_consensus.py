@@ -9,9 +9,9 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import Calibration, overlap
 from labelgrove.models.consensus import Consensus, Partner
-from labelgrove.models.contract import known_answer
+from labelgrove.models.contract import NOISE, known_answer
 from labelgrove.models.neural.xml_cnn import XmlCnn
-from stand_ins import Centroid
+from stand_ins import Centroid, Recalling
 
 TEXTS, LABELS = known_answer(300)
 
@@ -114,3 +114,103 @@ def test_overlap_is_the_share_of_common_labels():
     first = Ranking(np.array([[3, 1, -1], [0, 2, 4]]), np.array([[0.9, 0.5, 0], [0.5, 0.4, 0.3]]))
     second = Ranking(np.array([[1, 2, 3], [2, 0, 4]]), np.array([[0.9, 0.5, 0.1]] * 2))
     np.testing.assert_allclose(overlap(first, second, [1, 2, 3]), [0, 0.75, 5 / 6])
+
+
+# --- partners that remember -----------------------------------------------------------------------
+
+
+class Told(Recalling):
+    """Keeps what it is told of the labels when it is given more documents."""
+
+    def _remember(self, X, Y, context):
+        found = super()._remember(X, Y, context)
+        found.told_ = context.labels.ids[: Y.shape[1]]
+        return found
+
+
+@pytest.fixture(scope="module")
+def partners():
+    """Two taggers: one of all labels, and one that remembers and knows only some of them."""
+    odd = [[label for label in own if int(label[-1]) % 2] for own in LABELS]
+    return (
+        Tagger("bonsai", validation=0).fit(TEXTS, LABELS),
+        Tagger(Told(), validation=0).fit(TEXTS, odd),
+    )
+
+
+def test_whether_it_remembers_is_up_to_its_partners(partners, stand_ins_installed):
+    assert not models.create("consensus", partners=["bonsai", "label-match"]).remembers
+    assert models.create("consensus", partners=["bonsai", "recalling"]).remembers
+    nested = models.create("consensus", partners=["consensus", "bonsai"])
+    assert not nested.remembers
+    assert Tagger.combine(partners).model_.remembers
+    linear = Tagger.combine([partners[0]] * 2)
+    assert not linear.model_.remembers
+    with pytest.raises(InputError, match="consensus keeps no documents"):
+        linear.learn(["x"], [["y"]])
+
+
+def test_new_documents_go_to_the_partners_that_remember(partners):
+    """Label 00 is one that the second did not know, label 01 one that it did, "a" new to both."""
+    both = Tagger.combine(partners)
+    known = both.labels_.ids
+    before = both.rank(TEXTS[:20], 12)
+    wiser = both.learn([NOISE] * 10, [["label 00", "a", "label 01"]] * 10)
+    first, second = wiser.model_.partners_
+    assert first.model is both.model_.partners_[0].model
+    assert first.labels.tolist() == [*range(12)]
+    odd = [number for number, label in enumerate(known) if int(label[-1]) % 2]
+    assert second.labels.tolist() == [*odd, 0, 12]
+    assert second.model.told_ == [*(known[i] for i in odd), "label 00", "a"]
+    assert second.model.n_labels_ == len(odd) + 2
+    assert wiser.labels_.ids == [*known, "a"]
+    # of a text that none but the new documents are like, the second is as sure of all three
+    linear = {tag.label: tag.score for tag in partners[0].tag(NOISE, 100)}
+    found = {tag.label: tag.score for tag in wiser.tag(NOISE, 100)}
+    for label in ("label 00", "label 01", "a"):
+        assert found[label] == pytest.approx(1 - (1 - linear.get(label, 0)) * 1e-12, abs=1e-5)
+    after = both.rank(TEXTS[:20], 12)
+    assert np.array_equal(before.labels, after.labels)
+    assert np.array_equal(before.scores, after.scores)
+    assert len(both.model_.partners_[1].model.documents_) == 300
+
+
+def test_a_wiser_consensus_is_saved_and_learns_again(tmp_path, stand_ins_installed):
+    parts = [Tagger(name, validation=0).fit(TEXTS, LABELS) for name in ("bonsai", "recalling")]
+    wiser = Tagger.combine(parts).learn([NOISE] * 10, [["z"]] * 10).learn(["topic1a"], [["b"]])
+    assert wiser.labels_.ids[12:] == ["z", "b"]
+    wiser.save(tmp_path / "wiser")
+    again = Tagger.load(tmp_path / "wiser")
+    assert again.tag(NOISE, 5) == wiser.tag(NOISE, 5)
+    assert again.model_.partners_[1].labels.tolist() == [*range(14)]
+
+
+def test_a_consensus_that_trains_its_partners_remembers_too(stand_ins_installed):
+    """It tells its partners how texts begin; those that share a view read the same features."""
+    consensus = models.create("consensus", partners=["one-vs-rest", "recalling"])
+    tagger = Tagger(consensus, validation=0).fit(TEXTS, LABELS)
+    recalling = tagger.model_.partners_[1].model
+    assert recalling.documents_[7].split()[:5] == TEXTS[7].split()[:5]
+    wiser = tagger.learn([NOISE] * 10, [["new"]] * 10)
+    assert "new" in {tag.label for tag in wiser.tag(NOISE, 3)}
+
+
+def test_neighbours_have_the_numbers_of_the_consensus(partners):
+    """The words are those of the surest partner, the neighbours those of one that has some."""
+    wiser = Tagger.combine(partners).learn([NOISE] * 12, [["label 00", "a", "label 01"]] * 12)
+    near = wiser.explain(NOISE, "a").neighbours
+    assert {each.labels for each in near} == {("label 01", "label 00", "a")}
+    assert all(each.has_label and each.text == NOISE for each in near)
+    text = "topic1a topic1b topic1c"
+    told = wiser.model_.explain(wiser.learned_.features([text]), 0, 1)
+    assert told.view == "1-text", "bonsai is surer of label 01"
+    assert told.neighbours
+    odd = {label for label in wiser.labels_.ids[:12] if int(label[-1]) % 2}
+    for each in wiser.explain(text, "label 01").neighbours:
+        own = {label for label in LABELS[find(each.text)] if label in odd}
+        assert {*each.labels} == own
+
+
+def find(beginning):
+    cut = beginning.removesuffix(" …")
+    return next(number for number, text in enumerate(TEXTS) if text.startswith(cut))

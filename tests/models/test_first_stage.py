@@ -8,6 +8,7 @@ from labelgrove.core.features import Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.first_stage import FirstStage, behind, candidates_of, shares_of
+from stand_ins import Recalling
 
 
 def one_hot(n):
@@ -82,3 +83,21 @@ def test_what_was_not_judged_stays_behind_in_its_order(k):
     if k >= 5:
         np.testing.assert_allclose(found.scores[0, 2:5], np.array([0.6, 0.3, 0.1]) / 12, rtol=1e-5)
         assert found.scores[1, 2] == np.float32(0.7)  # less than the last of those judged
+
+
+def test_models_of_shares_are_told_how_their_own_texts_begin():
+    """Each of twelve texts is a word of its own, as is each label."""
+    X = one_hot(12)
+    fits = []
+
+    class Telling(Recalling):
+        def _fit(self, X, Y, context):
+            super()._fit(X, Y, context)
+            fits.append((X.indices.tolist(), [int(text) for text in context.documents]))
+
+    context = FitContext(documents=[*map(str, range(12))])
+    first = FirstStage(Telling())
+    first.fit(X, X, context)
+    first.out_of_fold(X, X, 2, 3, 0, context)
+    assert [len(rows) for rows, _ in fits] == [12, 8, 8, 8]
+    assert all(rows == told for rows, told in fits)

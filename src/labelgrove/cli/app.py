@@ -17,6 +17,7 @@ from labelgrove.cli.combine import combine
 from labelgrove.cli.demo import demo
 from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
+from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
@@ -57,7 +58,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for command in (demo, stats, train, tag, explain, evaluate, combine, models):
+for command in (demo, stats, train, tag, explain, evaluate, learn, combine, models):
     app.command()(_guarded(command))
 
 

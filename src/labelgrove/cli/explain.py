@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +12,11 @@ import typer
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from labelgrove.tagger import Evidence
+    from labelgrove.tagger import Evidence, SimilarDocument
 
+NEIGHBOURS = 5  # similar documents that are shown
+LABELS = 60  # characters of their labels
+HEADS = ("like it", "has it", "document", "labels")
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>labelgrove: why</title><style>
 :root {{ color-scheme: light dark }}
@@ -20,6 +24,8 @@ body {{ font: 1.05rem/1.7 system-ui, sans-serif; max-width: 46rem; margin: 2rem 
   padding: 0 1rem }}
 p {{ white-space: pre-wrap }} mark {{ border-radius: .2em; color: inherit }}
 h2 small {{ font-weight: normal; opacity: .7 }}
+table {{ font-size: .85rem; line-height: 1.4; border-spacing: 1em .2em; margin-left: -1em }}
+th, caption {{ text-align: left; opacity: .7 }} td {{ vertical-align: top }}
 </style></head><body>
 {body}
 </body></html>
@@ -36,7 +42,10 @@ def explain(
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
 ) -> None:
-    """Show which words of a text spoke for a label (green) and which against it (red)."""
+    """Show which words of a text spoke for a label (green) and which against it (red).
+
+    Below them stand the documents that are most like the text, if the model remembers any.
+    """
     from rich.console import Console
 
     from labelgrove.tagger import Tagger
@@ -59,7 +68,11 @@ def explain(
         console.print(f"{name}  {known}", style="bold", markup=False)
         console.print(coloured(text, shares))
         console.print(heaviest(evidence), markup=False)
-        sections.append(f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}")
+        print_neighbours(evidence.neighbours)
+        sections.append(
+            f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}"
+            + tabled(evidence.neighbours)
+        )
     if html is not None:
         html.write_text(PAGE.format(body="\n".join(sections)), "utf-8", "surrogateescape")
         print(f"written to {html}")
@@ -70,6 +83,42 @@ def heaviest(evidence: list[Evidence], most: int = 8) -> str:
     if not evidence:
         return "(no word spoke for it or against it)"
     return "  ".join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
+
+
+def print_neighbours(neighbours: Sequence[SimilarDocument]) -> None:
+    """Print how like the text each remembered document is, and whether it has the label."""
+    from labelgrove.cli.tables import print_table
+
+    if neighbours:
+        rows = map(_cells, neighbours[:NEIGHBOURS])
+        print_table(_share(neighbours), HEADS, rows, words=len(HEADS))
+
+
+def tabled(neighbours: Sequence[SimilarDocument]) -> str:
+    """Return the same table for a page."""
+    if not neighbours:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in HEADS)
+    rows = (
+        "".join(f"<td>{escape(cell)}</td>" for cell in _cells(neighbour))
+        for neighbour in neighbours[:NEIGHBOURS]
+    )
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    share = _share(neighbours)
+    return f"\n<table><caption>{share}</caption>\n<tr>{head}</tr>\n{body}</table>"
+
+
+def _share(neighbours: Sequence[SimilarDocument]) -> str:
+    with_it = sum(neighbour.has_label for neighbour in neighbours)
+    return f"{with_it} of the {len(neighbours)} most similar documents have it"
+
+
+def _cells(neighbour: SimilarDocument) -> tuple[str, str, str, str]:
+    from textwrap import shorten
+
+    labels = shorten(", ".join(neighbour.labels), LABELS, placeholder=" …")
+    has_it = "yes" if neighbour.has_label else "no"
+    return f"{neighbour.similarity:.2f}", has_it, neighbour.text or "(not known)", labels
 
 
 def shares_of(evidence: list[Evidence], length: int) -> list[float]:

@@ -51,5 +51,15 @@ def print_scores(title: str, scores: Mapping[str, float]) -> None:
         print_table("", ["", "%"], [[name, _percent(value)] for name, value in others])
 
 
+def print_comparison(title: str, before: Mapping[str, float], after: Mapping[str, float]) -> None:
+    """Print the metrics that two have in common as percentages, and the difference."""
+    rows = [
+        [name, _percent(before[name]), _percent(value), f"{100 * (value - before[name]):+.2f}"]
+        for name, value in after.items()
+        if name in before
+    ]
+    print_table(title, ["", "before", "after", "change"], rows)
+
+
 def _percent(value: Any) -> str:
     return f"{100 * value:.2f}"

@@ -172,7 +172,7 @@ class Classifier(Part):
         """Learn from features (n, D) and binary labels (n, L)."""
         self.check_settings()
         Y = check_labels(Y, X)
-        self._fit(X, Y, context or FitContext())
+        self._fit(X, Y, _checked(context, X))
         self.n_labels_ = int(Y.shape[1])
         return self
 
@@ -196,17 +196,21 @@ class Classifier(Part):
             The label space of Y, the featurizers, how the texts begin.
         """
         self.check_fitted()
+        self.check_remembers()
+        Y = check_labels(Y, X)
+        if Y.shape[1] < self.n_labels_:
+            raise InputError(f"Y has {Y.shape[1]} columns, but {self.n_labels_} labels are known")
+        found = self._remember(X, Y, _checked(context, X))
+        found.n_labels_ = int(Y.shape[1])
+        return found
+
+    def check_remembers(self) -> None:
+        """Refuse, before texts are read, to `remember` what cannot be remembered."""
         if not self.remembers:
             raise InputError(
                 f"{self.name} keeps no documents, so none can be added without training: train it "
                 "again, or use knn or treaderxml"
             )
-        Y = check_labels(Y, X)
-        if Y.shape[1] < self.n_labels_:
-            raise InputError(f"Y has {Y.shape[1]} columns, but {self.n_labels_} labels are known")
-        found = self._remember(X, Y, context or FitContext())
-        found.n_labels_ = int(Y.shape[1])
-        return found
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         """Return a new model; X and Y have been checked."""
@@ -243,6 +247,16 @@ class Classifier(Part):
 
 def _is_learned(name: str) -> bool:
     return name.endswith("_") and not name.startswith("_")
+
+
+def _checked(context: FitContext | None, X: Features) -> FitContext:
+    """Return the context, an empty one by default, if it is that of these rows."""
+    context = context or FitContext()
+    if context.documents is not None and len(context.documents) != X.shape[0]:
+        raise InputError(
+            f"X has {X.shape[0]} rows, the context tells how {len(context.documents)} texts begin"
+        )
+    return context
 
 
 def check_labels(Y: Any, X: Features) -> csr_array:

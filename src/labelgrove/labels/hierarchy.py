@@ -67,6 +67,15 @@ class IntLists(Sequence[tuple[int, ...]]):
     def __repr__(self) -> str:
         return f"IntLists({list(self[:5])}{'...' if len(self) > 5 else ''})"
 
+    def taken(self, order: NDArray[np.integer]) -> IntLists:
+        """Return the lists with these numbers, shape (m,), in this order."""
+        lengths = np.diff(self.offsets)[order]
+        offsets = np.zeros(len(order) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        # place inside its own list, shifted to where that list starts here
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[order] - offsets[:-1], lengths)
+        return IntLists(offsets, self.indices[places])
+
     def inverted(self, n: int) -> IntLists:
         """Return for each of ``n`` numbers the lists it stands in: parents become children."""
         owners = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))

@@ -28,9 +28,9 @@ Unseen = Literal["error", "skip", "append"]
 class LabelSpace:
     """The labels of a corpus, and behind them the other concepts of their vocabulary.
 
-    Numbers below ``n_labels`` are labels: columns of Y, in the order of their ids. Numbers from
-    there on are concepts that no training document has: parents and unused terms. Treat it as
-    frozen: what changes it returns a new one.
+    Numbers below ``n_labels`` are labels: columns of Y, in the order of their ids, those learned
+    later behind them (`with_more`). Numbers from there on are concepts that no training document
+    has: parents and unused terms. Treat it as frozen: what changes it returns a new one.
 
     Parameters
     ----------
@@ -186,6 +186,120 @@ class LabelSpace:
             descriptions=self.descriptions,
             alternatives=self.alternatives,
             parents=self.parents,
+        )
+
+    def with_more(
+        self, label_lists: Iterable[Sequence[str]], vocabulary: Vocabulary | None = None
+    ) -> tuple[LabelSpace, csr_array]:
+        """Return the space with more documents counted, and their Y (n, new L), binary float32.
+
+        Known labels keep their numbers. Those that had no document before come behind them,
+        sorted by id, in front of the remaining concepts; one of the concepts that becomes a label
+        keeps all that is known of it.
+
+        Parameters
+        ----------
+        label_lists
+            The label ids of each document, read once.
+        vocabulary
+            Tells of ids that the space does not know; what it does know stays.
+
+        Examples
+        --------
+        >>> space, Y = LabelSpace.from_labels([["m"], ["x"]]).with_more([["x", "a"], ["c"]])
+        >>> space.ids, space.counts.tolist()
+        (['m', 'x', 'a', 'c'], [1, 2, 1, 1])
+        >>> Y.toarray()
+        array([[0., 1., 1., 0.],
+               [0., 0., 0., 1.]], dtype=float32)
+        """
+        if vocabulary is not None:
+            from labelgrove.labels.vocabulary import widened
+
+            return widened(self, vocabulary).with_more(label_lists)
+        rows = IdRows(self._index)
+        for labels in label_lists:
+            rows.add(labels)
+        Y = rows.to_csr()
+        wide = self._with_ids(rows.new_ids())
+        counts = np.bincount(Y.indices, minlength=len(wide))
+        counts[: self.n_labels] += self.counts
+        new = np.flatnonzero(counts[self.n_labels :]) + self.n_labels
+        new = np.array(sorted(new.tolist(), key=wide.ids.__getitem__), np.int64)
+        numbers = np.concatenate([np.arange(self.n_labels), new])
+        found = wide._with_labels(numbers, counts[numbers], self.n_documents + len(rows))
+        places = np.empty(len(wide), np.int32)
+        places[numbers] = np.arange(len(numbers))
+        Y = csr_array((Y.data, places[Y.indices], Y.indptr), shape=(len(rows), len(numbers)))
+        Y.sort_indices()
+        return found, Y
+
+    def with_labels(self, numbers: ArrayLike) -> LabelSpace:
+        """Return a space in which labels have other numbers.
+
+        Parameters
+        ----------
+        numbers
+            Which labels are to be columns of Y, in their order, shape (L',). The others become
+            concepts behind them.
+
+        Examples
+        --------
+        >>> space = LabelSpace.from_labels([["a", "b"], ["b", "c"]]).with_labels([2, 1])
+        >>> space.ids, space.counts.tolist()
+        (['c', 'b', 'a'], [1, 2])
+        """
+        chosen = np.asarray(numbers, np.int64)
+        return self._with_labels(chosen, self.counts[chosen], self.n_documents)
+
+    def _with_labels(
+        self, numbers: NDArray[np.int64], counts: NDArray[np.int64], n_documents: int
+    ) -> LabelSpace:
+        """Return a space of these labels or concepts, and of all others behind them."""
+        others = np.ones(len(self.ids), np.bool_)
+        others[numbers] = False
+        order = np.concatenate([numbers, np.flatnonzero(others)])
+        places = np.empty(len(order), np.int32)
+        places[order] = np.arange(len(order))
+        parents = self.parents.taken(order)
+        chosen = order.tolist()
+        return LabelSpace(
+            [self.ids[i] for i in chosen],
+            counts,
+            n_documents,
+            names=[self.names[i] for i in chosen],
+            descriptions=[self.descriptions[i] for i in chosen],
+            alternatives=[self.alternatives[i] for i in chosen],
+            parents=IntLists(parents.offsets, places[parents.indices]),
+        )
+
+    def _with_ids(self, ids: Sequence[str]) -> LabelSpace:
+        """Return the same space with new ids behind all others.
+
+        Nothing is known of them, unless one is that of a concept in angle brackets.
+        """
+        from labelgrove.labels.vocabulary import bare
+
+        if not ids:
+            return self
+        known = [self._index.get(bare(label), -1) for label in ids]
+        known = [i if i >= self.n_labels else -1 for i in known]
+        parents = IntLists.of([self.parents[i] if i >= 0 else () for i in known])
+        offsets, above = self.parents.offsets, self.parents.indices
+        return LabelSpace(
+            [*self.ids, *ids],
+            self.counts,
+            self.n_documents,
+            names=self.names
+            + [self.names[i] if i >= 0 else label for i, label in zip(known, ids, strict=True)],
+            descriptions=self.descriptions
+            + [self.descriptions[i] if i >= 0 else "" for i in known],
+            alternatives=self.alternatives
+            + [self.alternatives[i] if i >= 0 else () for i in known],
+            parents=IntLists(
+                np.concatenate([offsets, offsets[-1] + parents.offsets[1:]]),
+                np.concatenate([above, parents.indices]),
+            ),
         )
 
     # --- finding ------------------------------------------------------------------------------

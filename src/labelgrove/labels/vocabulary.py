@@ -199,6 +199,32 @@ def join(
     )
 
 
+def widened(space: LabelSpace, vocabulary: Vocabulary) -> LabelSpace:
+    """Return a space with the concepts of a vocabulary that it lacks behind all others.
+
+    What the space knows stays, so that no circle can come out of two hierarchies.
+    """
+    from labelgrove.labels.space import LabelSpace
+
+    numbers = {bare(label): i for i, label in enumerate(space.ids)}
+    numbers |= {label: i for i, label in enumerate(space.ids)}
+    others = sorted(vocabulary.concepts.keys() - numbers.keys())
+    numbers |= {key: len(space) + i for i, key in enumerate(others)}
+    found = [vocabulary.concepts[key] for key in others]
+    return LabelSpace(
+        [*space.ids, *others],
+        space.counts,
+        space.n_documents,
+        names=[*space.names, *(concept.name for concept in found)],
+        descriptions=[*space.descriptions, *(concept.description for concept in found)],
+        alternatives=[*space.alternatives, *(concept.alternatives for concept in found)],
+        parents=[
+            *space.parents,
+            *([numbers[parent] for parent in concept.parents] for concept in found),
+        ],
+    )
+
+
 def _examples(ids: Sequence[str] | dict[str, Concept]) -> str:
     shown = ", ".join(repr(label) for label in islice(ids, 3))
     return shown + (", ..." if len(ids) > 3 else "")

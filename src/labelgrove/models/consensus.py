@@ -138,6 +138,34 @@ class Consensus(Classifier):
             partners.append(Partner(model, views, everything, Calibration.identity()))
         self.partners_ = partners
 
+    @property
+    def remembers(self) -> bool:  # type: ignore[override]
+        """True where a partner remembers documents."""
+        fitted = [partner.model for partner in getattr(self, "partners_", [])]
+        return any(model.remembers for model in fitted or self._new())
+
+    def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        """Return a consensus whose partners that can remember the documents, the others as before.
+
+        A label that a partner did not know, for whatever reason, comes behind those it does.
+        """
+        partners = []
+        given = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+        for number, partner in enumerate(self.partners_):
+            if partner.model.remembers:
+                new = np.setdiff1d(given, partner.labels)
+                labels = np.concatenate([partner.labels, new]).astype(np.int32)
+                own = own_context(context, partner.views, f"partner{number}")
+                if context.labels is not None:
+                    own = replace(own, labels=context.labels.with_labels(labels))
+                x = own_views(X, partner.views)
+                model = partner.model.remember(x, Y[:, labels], context=own)
+                partner = partner._replace(model=model, labels=labels)
+            partners.append(partner)
+        found = self.fresh()
+        found.partners_ = partners
+        return found
+
     def _rank(self, X: Features, k: int) -> Ranking:
         doubts = None
         for partner in self.partners_:
@@ -150,7 +178,10 @@ class Consensus(Classifier):
         return Ranking.from_csr(doubts, k)
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
-        """Tell what the partner says that is surest of the label among those that can explain."""
+        """Tell what the partner says that is surest of the label among those that can explain.
+
+        The neighbours are those of the surest one that has some.
+        """
         found: list[tuple[float, Explanation]] = []
         for partner in self.partners_:
             for own in np.flatnonzero(partner.labels == label).tolist():
@@ -161,11 +192,17 @@ class Consensus(Classifier):
                     continue
                 ranking = partner.model.rank(x[i : i + 1], self.places)
                 sure = partner.calibration.apply(ranking.scores)[ranking.labels == own]
-                told = replace(told, view=partner.views[told.view])
+                near = tuple(
+                    each._replace(labels=tuple(partner.labels[[*each.labels]].tolist()))
+                    for each in told.neighbours
+                )
+                told = replace(told, view=partner.views[told.view], neighbours=near)
                 found.append((float(sure.max(initial=0.0)), told))
         if not found:
             raise InputError(f"no partner knows label {label} and can explain it")
-        return max(found, key=lambda each: each[0])[1]
+        found.sort(key=lambda each: -each[0])
+        near = next((told.neighbours for _, told in found if told.neighbours), ())
+        return replace(found[0][1], neighbours=near)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

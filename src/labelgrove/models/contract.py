@@ -33,6 +33,7 @@ from labelgrove.text import FEATURIZERS
 CHECKS: dict[str, Callable[[Case], None]] = {}
 SAVED_SUFFIXES = {".json", ".npy", ".safetensors"}
 N_LABELS = 12
+NOISE = " ".join(f"noise{number}" for number in range(6))
 
 
 def known_answer(n: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:
@@ -128,9 +129,19 @@ class Case:
             labels=self.first_labels(Y.shape[1]),
             featurizers=self.featurizers,
             validation=(X, Y),
+            documents=[f"document {number}" for number in range(X.shape[0])],
             run=Run(folder=None),
         )
         return (model or self.new()).fit(X, Y, context=context)
+
+    @cached_property
+    def more(self) -> tuple[Features, csr_array, FitContext]:
+        """Documents of a label that is in no other: six words together that were noise before."""
+        random = generator(0, "more documents")
+        texts = [f"{NOISE} noise{number}" for number in random.integers(0, 30, 20)]
+        space, Y = self.space.with_more([["label new"]] * len(texts))
+        context = FitContext(labels=space, featurizers=self.featurizers, documents=texts)
+        return self.features(texts), Y, context
 
     @cached_property
     def fitted(self) -> Classifier:
@@ -307,6 +318,58 @@ def explanations_point_at_the_text(case: Case) -> None:
     assert np.isin(explanation.ids, allowed).all(), "an explanation names what is not in the text"
     if case.fitted.reads_text:
         assert len(explanation.ids), "nothing in the text spoke for a true label"
+
+
+@_check
+def more_documents_are_remembered_or_refused(case: Case) -> None:
+    """A model that remembers finds a new label by its documents; the old model is as before."""
+    X, Y, context = case.more
+    fitted = case.fitted
+    if not fitted.remembers:
+        try:
+            fitted.remember(X, Y, context=context)
+        except InputError:
+            return
+        raise AssertionError("a model that does not remember must refuse to")
+    before = fitted.rank(case.test[0], 5)
+    model = fitted.remember(X, Y, context=context)
+    _alike(before, fitted.rank(case.test[0], 5), "the old model has changed")
+    assert fitted.n_labels_ == N_LABELS, "the old model has more labels"
+    assert model.n_labels_ == N_LABELS + 1, "the new model has another number of labels"
+    test, truth = case.test
+    ranking = model.rank(test, 5)
+    _sound(ranking, truth.shape[0], 5, N_LABELS + 1)
+    reached = ndcg(ranking, truth, 5).mean()
+    assert reached >= 0.9, f"nDCG@5 of the known labels is {reached:.3f}: have they other numbers?"
+    like = case.features([NOISE])
+    found = model.rank(like, 3)
+    assert N_LABELS in found.labels[0], "the new label is not among the first three"
+    again = model.remember(X, Y).rank(like, 3)  # without context, as fit
+    _sound(again, 1, 3, N_LABELS + 1)
+    _shown(model, like, context)
+    folder = case.folder / "remembered"
+    model.save(folder)
+    _alike(found, type(model).load(folder).rank(like, 3), "the loaded model ranks otherwise")
+
+
+def _shown(model: Classifier, X: Features, context: FitContext) -> None:
+    """Check the documents that an explanation shows for a new label, if it shows any."""
+    try:
+        near = model.explain(X, 0, N_LABELS).neighbours
+    except InputError:
+        return
+    similar = [each.similarity for each in near]
+    assert similar == sorted(similar, reverse=True), "the most similar documents come first"
+    assert all(value <= 1 + 1e-5 for value in similar), "a cosine is at most 1"
+    for each in near:
+        if N_LABELS in each.labels:
+            assert each.text in (context.documents or ()), "a document begins otherwise"
+        assert {*each.labels} <= {*range(N_LABELS + 1)}, "a document has an unknown label"
+
+
+def _alike(one: Ranking, other: Ranking, message: str) -> None:
+    assert np.array_equal(one.labels, other.labels), f"{message}: labels"
+    assert np.array_equal(one.scores, other.scores), f"{message}: scores"
 
 
 def _sound(ranking: Ranking, n: int, k: int, n_labels: int) -> None:

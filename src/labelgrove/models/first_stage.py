@@ -108,9 +108,9 @@ class FirstStage:
         shares, n = shares_of(Y, folds, seed), Y.shape[0]
         labels, scores = np.full((n, k), -1, np.int32), np.zeros((n, k), np.float32)
         for fold in range(folds):
-            own = own_context(context, self.views, f"first-fold{fold + 1}")
-            own.run.progress.say(f"first stage, {fold + 1} of {folds} shares left out")
             rest, left = np.flatnonzero(shares != fold), np.flatnonzero(shares == fold)
+            own = own_context(context, self.views, f"first-fold{fold + 1}", rest)
+            own.run.progress.say(f"first stage, {fold + 1} of {folds} shares left out")
             model = self.model.fresh()
             model.fit(own_views(X[rest], self.views), Y[rest], context=own)
             found = model.rank(own_views(X[left], self.views), k).pad(k)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, Views
 from labelgrove.core.types import FitContext
@@ -31,9 +34,28 @@ def own_views(X: Features, views: Mapping[str, str]) -> Features:
     return next(iter(own.values())) if len(own) == 1 else Views(own)
 
 
-def own_context(context: FitContext, views: Mapping[str, str], step: str) -> FitContext:
-    """Return what a member may know, with a run folder of its own below that of the model."""
-    validation = context.validation
+def own_context(
+    context: FitContext,
+    views: Mapping[str, str],
+    step: str,
+    rows: NDArray[np.integer] | None = None,
+) -> FitContext:
+    """Return what a member may know, with a run folder of its own below that of the model.
+
+    Parameters
+    ----------
+    context
+        Of the model around it.
+    views
+        For each of the member's own views the name that the view has outside.
+    step
+        Name of its run folder.
+    rows
+        The documents that it learns from, where those are not all, shape (m,).
+    """
+    validation, documents = context.validation, context.documents
+    if rows is not None and documents is not None:
+        documents = [documents[row] for row in rows.tolist()]
     if validation is not None:
         validation = (own_views(validation[0], views), validation[1])
     return replace(
@@ -44,5 +66,6 @@ def own_context(context: FitContext, views: Mapping[str, str], step: str) -> Fit
             if name in context.featurizers
         },
         validation=validation,
+        documents=documents,
         run=replace(context.run, folder=context.run.folder and context.run.folder / step),
     )

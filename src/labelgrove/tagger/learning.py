@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from labelgrove.tagger.features import Kept
 from labelgrove.text import FEATURIZERS
 
 FEWEST = 5  # held-out documents that mean something
+BEGINNING = 100  # characters of a text by which a reader knows it again
 PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
 Data = tuple[Features, csr_array]
 Chosen = str | Featurizer | Mapping[str, Any]  # a name, a part, or settings
@@ -88,7 +90,9 @@ class Task:
     whole
         Both together, if they came out of one corpus.
     context
-        Labels, featurizers and run.
+        Labels, featurizers and run; how the texts of ``train`` begin, for a model that remembers.
+    documents
+        How those of ``whole`` begin, for such a model.
     """
 
     learned: Learned
@@ -96,6 +100,7 @@ class Task:
     held: Data | None
     whole: Data | None
     context: FitContext
+    documents: Sequence[str] | None = None
 
     def learn(self) -> Learned:
         """Fit the model, and calibrate on what is held out."""
@@ -104,7 +109,8 @@ class Task:
         if self.whole is not None and not model.uses_validation:
             # what was calibrated is a trial; the model that is kept learns from everything
             context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
-            final = model.fresh().fit(*self.whole, context=_step(context, "final"))
+            everything = replace(_step(context, "final"), documents=self.documents)
+            final = model.fresh().fit(*self.whole, context=everything)
             fitted = replace(fitted, model=final)
         return fitted.with_what_is_read()
 
@@ -144,7 +150,8 @@ def prepare(
         Folder, resume, progress.
     """
     share = 0.0 if isinstance(validation, Corpus) else validation
-    reader = _Reader(corpus, share, seed, run.progress)
+    remembers = model.remembers
+    reader = _Reader(corpus, share, seed, run.progress, beginnings=remembers)
     texts = _WithNames(reader, vocabulary) if model.ranks_by_name else reader
     kept = Kept(featurizers, run)
     X = _join(kept.fit_transform(texts))
@@ -161,7 +168,8 @@ def prepare(
         if unused:
             run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
     learned = Learned(space, featurizers, model)
-    context = FitContext(labels=space, featurizers=featurizers, run=run)
+    texts_begin = reader.beginnings if remembers else None
+    context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)
     if isinstance(validation, Corpus):
         held = _read(validation, learned, kept, run.progress)
         return Task(learned, (X, Y), held, None, context)
@@ -175,7 +183,9 @@ def prepare(
         )
         return Task(learned, (X, Y), None, None, context)
     held = (X[mask], Y[mask])
-    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context)
+    if texts_begin is not None:
+        context = replace(context, documents=[*compress(texts_begin, ~mask)])
+    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context, texts_begin)
 
 
 def new_featurizers(
@@ -294,11 +304,16 @@ class _Reader:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
     Where a ``share`` is to be held out, it tells by a hash of each text which documents those are.
+    It keeps how texts begin where ``beginnings`` are wanted.
     """
 
-    def __init__(self, corpus: Corpus, share: float, seed: int, progress: Progress) -> None:
+    def __init__(
+        self, corpus: Corpus, share: float, seed: int, progress: Progress, *, beginnings: bool
+    ) -> None:
         self.labels = LabelCollector()
         self.held_out: list[bool] = []
+        self.beginnings: list[str] = []
+        self._keep = beginnings
         self._corpus, self._share, self._seed, self._progress = corpus, share, seed, progress
         self._collected = False
 
@@ -311,6 +326,8 @@ class _Reader:
             self.labels.add(document.labels)
             if self._share:
                 self.held_out.append(text_fraction(document.text, self._seed) < self._share)
+            if self._keep:
+                self.beginnings.append(beginning(document.text))
             yield document.text
         self._collected = True
         if not len(self.labels):
@@ -333,6 +350,23 @@ class _WithNames:
         for name, others in zip(space.names, space.alternatives, strict=True):
             yield name
             yield from others
+
+
+def beginning(text: str) -> str:
+    r"""Return how a text begins: one line, cut at a word.
+
+    Examples
+    --------
+    >>> beginning("  A title\n\nand a text")
+    'A title and a text'
+    >>> beginning("a word " * 50)[-20:]
+    'word a word a word …'
+    """
+    words = " ".join(text[: 10 * BEGINNING].split())
+    if len(words) <= BEGINNING:
+        return words
+    head, space, _ = words[: BEGINNING - 1].rpartition(" ")
+    return f"{head if space else words[: BEGINNING - 2]} …"
 
 
 def _head(X: Features, n: int) -> Features:

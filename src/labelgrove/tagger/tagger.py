@@ -18,7 +18,7 @@ from labelgrove.core.features import Views
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.threads import workers
-from labelgrove.core.types import Document, Estimate, Run, Tag
+from labelgrove.core.types import Document, Estimate, Explanation, Run, Tag
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.evaluation import Calibration, Decision, capped_rows, evaluate
 from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
@@ -34,6 +34,7 @@ from labelgrove.tagger.learning import (
     new_featurizers,
     prepare,
 )
+from labelgrove.tagger.remembering import remember
 
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
@@ -46,6 +47,35 @@ class Evidence(NamedTuple):
     text: str
     weight: float
     places: tuple[tuple[int, int], ...]
+
+
+class SimilarDocument(NamedTuple):
+    """A remembered document that is like a text.
+
+    Parameters
+    ----------
+    text
+        How it begins; empty where that is not known.
+    similarity
+        The cosine of both, at most 1.
+    labels
+        Names of its labels.
+    has_label
+        Whether the label asked for is among them.
+    """
+
+    text: str
+    similarity: float
+    labels: tuple[str, ...]
+    has_label: bool
+
+
+class Reasons(list[Evidence]):
+    """Words behind a label, with ``neighbours``: similar documents that a model thought of."""
+
+    def __init__(self, words: Iterable[Evidence], neighbours: Sequence[SimilarDocument]) -> None:
+        super().__init__(words)
+        self.neighbours = neighbours
 
 
 class Scores(dict[str, float]):
@@ -188,6 +218,39 @@ class Tagger(Configured):
             run=run or Run(),
         )
 
+    def learn(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Return a tagger that also remembers these documents; this one stays as it is.
+
+        Nothing is trained: features, probabilities and thresholds are those of this tagger. It
+        needs a model that remembers documents, such as knn. Labels may be new; documents without
+        labels are left out.
+
+        Parameters
+        ----------
+        texts, labels
+            As for `fit`.
+        vocabulary
+            Names and hierarchy of labels that are not known yet; what is known stays.
+        progress
+            Where progress is shown.
+        """
+        learned = self._learned()
+        learned.model.check_remembers()
+        corpus = _as_corpus(texts, labels)
+        if isinstance(vocabulary, str | os.PathLike):
+            vocabulary = read_vocabulary(vocabulary)
+        found = copy(self)
+        found.learned_ = remember(learned, corpus, vocabulary, progress or Silent())
+        found.scores_ = {}  # those on held-out documents were of another model
+        return found
+
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
             return MODELS.create(self.model, seed=self.seed, threads=self.threads)
@@ -267,8 +330,11 @@ class Tagger(Configured):
             raise InputError(f"threshold must be between 0 and 1, got {threshold}")
         return float(threshold)
 
-    def explain(self, text: str, label: str) -> list[Evidence]:
+    def explain(self, text: str, label: str) -> Reasons:
         """Return the words of a text that spoke for a label or against it, heaviest first.
+
+        Those of a model that remembers documents have ``neighbours``: what it knows that is most
+        like the text, and whether that has the label.
 
         Parameters
         ----------
@@ -294,7 +360,20 @@ class Tagger(Configured):
             for key, spots in places.items()
             if key in weights
         ]
-        return sorted(found, key=lambda evidence: -abs(evidence.weight))
+        found.sort(key=lambda evidence: -abs(evidence.weight))
+        return Reasons(found, self._similar(explanation, number))
+
+    def _similar(self, explanation: Explanation, label: int) -> list[SimilarDocument]:
+        names = self.labels_.names
+        return [
+            SimilarDocument(
+                near.text,
+                near.similarity,
+                tuple(names[number] for number in near.labels),
+                label in near.labels,
+            )
+            for near in explanation.neighbours
+        ]
 
     def set_threads(self, threads: int | None) -> None:
         """Let model and featurizers use so many threads from now on; None for all cores."""
@@ -346,6 +425,7 @@ class Tagger(Configured):
         *,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
+        labels_of: Tagger | None = None,
         progress: Progress | None = None,
     ) -> Scores:
         """Score the tagger on texts with known labels.
@@ -360,14 +440,24 @@ class Tagger(Configured):
             The places at which rankings are cut.
         threshold
             From which probability on a label counts as given, for F1 and its kin.
+        labels_of
+            A tagger that `learn` made of this one, by whose label counts PSP is weighed, so that
+            the scores of both can be compared.
         progress
             Where progress is shown.
         """
         self._threshold(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
         documents = (progress or Silent()).track(corpus, "tagging")
-        ranking, Y = self._rank_known(documents, corpus.name, max(PLACES, *ks))
-        return self._judge(Y, ranking, threshold, ks)
+        space = self.labels_
+        if labels_of is not None:
+            known, space = space.ids[: space.n_labels], labels_of.labels_
+            if space.ids[: len(known)] != known:
+                raise InputError(
+                    "labels_of knows other labels: give what learn made of this tagger"
+                )
+        ranking, Y = self._rank_known(documents, corpus.name, max(PLACES, *ks), space)
+        return self._judge(Y, ranking, threshold, ks, space)
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
@@ -376,7 +466,7 @@ class Tagger(Configured):
         return float(ndcg(ranking, Y, 5).mean())
 
     def _rank_known(
-        self, documents: Iterable[Document], source: str, k: int
+        self, documents: Iterable[Document], source: str, k: int, space: LabelSpace | None = None
     ) -> tuple[Ranking, csr_array]:
         rankings: list[Ranking] = []
         truth: list[tuple[str, ...]] = []
@@ -385,13 +475,19 @@ class Tagger(Configured):
             truth.extend(document.labels for document in batch)
         if not truth:
             raise InputError(f"{source} holds no documents to score on")
-        return Ranking.concatenate(rankings), self.labels_.encode(truth, unseen="append")
+        Y = (space or self.labels_).encode(truth, unseen="append")
+        return Ranking.concatenate(rankings), Y
 
     def _judge(
-        self, Y: csr_array, ranking: Ranking, threshold: float | str, ks: tuple[int, ...]
+        self,
+        Y: csr_array,
+        ranking: Ranking,
+        threshold: float | str,
+        ks: tuple[int, ...],
+        counted: LabelSpace | None = None,
     ) -> Scores:
         least, space = self._threshold(threshold), self.labels_
-        propensities = space.propensities(n_columns=Y.shape[1])
+        propensities = (counted or space).propensities(n_columns=Y.shape[1])
         values = evaluate(Y, ranking, ks=ks, threshold=least, propensities=propensities)
         notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
         if capped := capped_rows(ranking, least, space.n_labels):

@@ -196,7 +196,7 @@ class NeuralClassifier(Classifier):
         needed = self._memory(tokens, Y)
         estimate.check(needed, device, self.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
-        quiet = replace(context, run=Run(), validation=None)
+        quiet = replace(context, run=Run(), validation=None, documents=None)
         trial = self._trial().fit(X[few], Y[few], context=quiet)
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels

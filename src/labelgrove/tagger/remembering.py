@@ -1,0 +1,95 @@
+"""How a tagger learns more without training: a model that remembers is given the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress
+from labelgrove.core.types import FitContext, Run
+from labelgrove.corpus import Corpus
+from labelgrove.labels import Vocabulary
+from labelgrove.tagger.learning import Learned, beginning
+
+
+def remember(
+    learned: Learned, corpus: Corpus, vocabulary: Vocabulary | None, progress: Progress
+) -> Learned:
+    """Return what was learned with a model that knows more documents.
+
+    Featurizers, calibration and thresholds are the same; ``learned`` is not changed.
+
+    Parameters
+    ----------
+    learned
+        With a model that remembers.
+    corpus
+        Documents with labels; those without are left out.
+    vocabulary
+        Names and hierarchy of labels that are not known yet.
+    progress
+        Where progress is shown.
+    """
+    _check_kind(learned, corpus)
+    reader = _Labelled(corpus, progress)
+    X = learned.features(reader)
+    if not reader.truth:
+        raise InputError(
+            f"{corpus.name}: none of the {reader.bare:,} documents has a label, so there is "
+            "nothing to learn"
+        )
+    space, Y = learned.labels.with_more(reader.truth, vocabulary)
+    before = np.zeros(space.n_labels, np.int64)
+    before[: learned.labels.n_labels] = learned.labels.counts
+    new = int(((before == 0) & (space.counts > 0)).sum())
+    progress.say(
+        f"{len(reader.truth):,} more documents to remember; {new:,} of their labels had no "
+        "document before"
+    )
+    if reader.bare:
+        progress.say(f"{reader.bare:,} documents have no label: they are left out")
+    context = FitContext(
+        labels=space,
+        featurizers=learned.featurizers,
+        documents=reader.beginnings,
+        run=Run(progress=progress),
+    )
+    model = learned.model.remember(X, Y, context=context)
+    return replace(learned, labels=space, model=model, held_out=None)
+
+
+def _check_kind(learned: Learned, corpus: Corpus) -> None:
+    """Refuse features for a tagger of texts, and texts for one of features."""
+    given = all(part.name == "given" for part in learned.featurizers.values())
+    if given and corpus.featurizer is None:
+        raise InputError(
+            f"{corpus.name} holds texts, but this tagger was trained on features: give it features "
+            "that were made in the same way"
+        )
+    if not given and corpus.featurizer is not None:
+        raise InputError(
+            f"{corpus.name} holds features, but this tagger was trained on texts: give it the texts"
+        )
+
+
+class _Labelled:
+    """Texts of the documents that have labels; each reading collects the rest about them."""
+
+    def __init__(self, corpus: Corpus, progress: Progress) -> None:
+        self._corpus, self._progress = corpus, progress
+        self.truth: list[tuple[str, ...]] = []
+        self.beginnings: list[str] = []
+        self.bare = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.truth, self.beginnings, self.bare = [], [], 0
+        for document in self._progress.track(self._corpus, "reading"):
+            if not document.labels:
+                self.bare += 1
+                continue
+            self.truth.append(document.labels)
+            self.beginnings.append(beginning(document.text))
+            yield document.text
