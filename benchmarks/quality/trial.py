@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove import Tagger, models, read_corpus
+from labelgrove.core.estimator import Classifier
 from labelgrove.core.progress import Lines
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
@@ -75,12 +77,15 @@ def pairs(documents: list[Document]) -> tuple[list[str], list[list[str]]]:
     return [each.text for each in documents], [list(each.labels) for each in documents]
 
 
-def trained(case: Case, system: str, model: str, settings: Mapping[str, Any]) -> Tagger:
+def trained(
+    case: Case, system: str, model: str | type[Classifier], settings: Mapping[str, Any]
+) -> Tagger:
     """Train a model under the name of a system, or go on, or load what is there."""
     folder = case.folder / system
     if (folder / "manifest.json").exists():
         return Tagger.load(folder)
-    made = models.create(model, seed=case.seed, threads=case.threads, **settings)
+    new = partial(models.create, model) if isinstance(model, str) else model
+    made = new(seed=case.seed, threads=case.threads, **settings)
     run = Run(folder=case.folder / f"{system}.run", resume=True, progress=Lines(seconds=30))
     texts, labels = pairs(case.documents("train"))
     tagger = Tagger(made, seed=case.seed).fit(texts, labels, vocabulary=case.vocabulary, run=run)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -41,6 +41,7 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration, fit_calibration
+from labelgrove.models.neighbours.memory import Nearest
 from labelgrove.models.neighbours.neighbourhood import Neighbourhood
 from labelgrove.models.neural.classifier import checksum, fit_network, limited_threads
 from labelgrove.models.neural.explaining import path_gradients
@@ -60,6 +61,7 @@ from labelgrove.models.neural.words import WordClassifier
 NEAR = "near"  # the view in which neighbours are looked for, unless that is the words
 MEMORY, TEACHER = "memory", "teacher"  # folders
 MANY = 20_000  # labels from which on they stand in clusters
+POWER = 1.0  # of the cosine, by which a neighbour's vote counts
 VOTED = 30  # labels of a text by which the votes are calibrated
 
 
@@ -185,7 +187,9 @@ class TReaderXml(WordClassifier):
             self.by,
             view="text" if self.by == "words" else NEAR,
             encoder=self.encoder,
+            length=self.length,
             copies=self.copies,
+            device=self.device,
             seed=self.seed,
             threads=self.threads,
         )
@@ -224,7 +228,7 @@ class TReaderXml(WordClassifier):
         self.memory_ = self._new_memory()
         say(f"looking for the neighbours of {len(tokens):,} documents")
         self.memory_.fit(self._read(X), Y, context, self._table if self.by == "words" else None)
-        votes = self.memory_.votes(self.memory_.of_training(self.neighbours))
+        votes = self._voted(self.memory_.of_training(self.neighbours))
         found = votes.astype(bool).multiply(Y.astype(bool)).nnz / max(Y.nnz, 1)
         say(f"{found:.1%} of the documents' labels are also those of a neighbour")
         self.votes_ = fit_calibration(Y, Ranking.from_csr(votes, min(VOTED, Y.shape[1])))
@@ -237,7 +241,7 @@ class TReaderXml(WordClassifier):
         if held is not None and context.validation is not None:
             some = self._read(context.validation[0][held])
             near = self.memory_.nearest(some, self.neighbours)
-            self._held = self._taught(self.memory_.votes(near))
+            self._held = self._taught(self._voted(near))
         shares = self._lessons.shares
         self._data["checksum of the teacher"] = checksum(
             shares.data, shares.indices, self._lessons.words
@@ -248,6 +252,10 @@ class TReaderXml(WordClassifier):
         if isinstance(X, Views):
             return Views({**X, "text": self._tokens(X)})
         return self._tokens(X)
+
+    def _voted(self, near: Nearest) -> csr_array:
+        """Return the share of the neighbours that have each label, shape (n, L)."""
+        return self.memory_.votes(near, POWER)
 
     def _taught(self, votes: csr_array) -> Lessons:
         if not self.teacher:
@@ -311,7 +319,7 @@ class TReaderXml(WordClassifier):
 
     def _rank(self, X: Features, k: int) -> Ranking:
         tokens = self._tokens(X, self.n_terms_)
-        votes = self.memory_.votes(self.memory_.nearest(self._read(X), self.neighbours))
+        votes = self._voted(self.memory_.nearest(self._read(X), self.neighbours))
         with self._ready():
             lessons = self._taught(votes)
             found = ranked(self._trained, tokens, lessons, min(k, self.known_), self.batch)
@@ -357,9 +365,11 @@ class TReaderXml(WordClassifier):
         if not self._readable(tokens[i : i + 1])[0]:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         if label >= self.known_:
-            told = self.memory_.explain(own, 0, near, label)
-            return replace(told, neighbours=neighbours)
-        lessons = self._taught(self.memory_.votes(near)).of(np.array([0]))
+            have = [each for each in neighbours if label in each.labels]
+            documents = np.array([each.document for each in have], np.int64)
+            ids, told = self.memory_.spoke(own, 0, documents, np.ones(len(have), np.float32))
+            return Explanation(ids, told, self.memory_.view, neighbours)
+        lessons = self._taught(self._voted(near)).of(np.array([0]))
         weights = self._told(tokens[i : i + 1], lessons, label)
         return Explanation(np.arange(len(weights)), weights, neighbours=neighbours)
 

@@ -1,0 +1,219 @@
+"""TReaderXML: texts read with what their neighbours are about."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from labelgrove import Tagger
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Views
+from labelgrove.core.types import FitContext, Run
+from labelgrove.labels import LabelSpace
+from labelgrove.models.consensus import Consensus
+from labelgrove.models.contract import CHECKS, Case, known_answer
+from labelgrove.models.neural.treader_xml import TReaderXml
+from labelgrove.text import Words
+
+SMALL = TReaderXml.example_settings(None)
+QUICK = {**SMALL, "epochs": 1}
+ROWS = [  # of Table 3
+    {"teacher": False, "reading": []},
+    {"reading": []},
+    {"reading": ["masked", "residual"]},
+    {"reading": ["plain", "residual"]},
+    {"reading": ["plain", "residual", "masked"]},
+    {"reading": ["masked", "plain"]},
+    {"reading": ["masked", "residual", "plain"]},
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    texts, labels = known_answer(200)
+    words = Words(length=64).fit(texts)
+    space = LabelSpace.from_labels(labels)
+    return words, space, words.transform(texts), space.encode(labels)
+
+
+def context_of(data, **more):
+    words, space, _, _ = data
+    return FitContext(labels=space, featurizers={"text": words}, **more)
+
+
+class Watched(TReaderXml):
+    """Keeps what training documents were taught, and by whom."""
+
+    def _prepare(self, X, Y, held, context):
+        super()._prepare(X, Y, held, context)
+        self.seen = self._lessons.shares.copy()
+        self.near = self.memory_.of_training(self.neighbours)
+
+
+def test_no_training_document_is_taught_by_itself_or_its_copy(data):
+    """A label that only one text and its copies have must never reach them through neighbours."""
+    words, _, X, _ = data
+    texts, labels = known_answer(60)
+    for i in (3, 17, 40):  # each three times, with a label of their own
+        labels[i] = [*labels[i], f"own {i}"]
+        texts += [texts[i], texts[i]]
+        labels += [labels[i], labels[i]]
+    space = LabelSpace.from_labels(labels)
+    X, Y = words.transform(texts), space.encode(labels)
+    context = FitContext(labels=space, featurizers={"text": words})
+    model = Watched(**QUICK).fit(X, Y, context=context)
+    rows = np.arange(len(texts))
+    assert not (model.near.documents == rows[:, None]).any()
+    own = [space.index(f"own {i}") for i in (3, 17, 40)]
+    assert Y[:, own].nnz == 9
+    taught = model.seen[:, own].multiply(Y[:, own])
+    assert taught.nnz == 0
+    # the same memory finds the text itself where it is asked as if it were new
+    found = model.memory_.nearest(X, 1)
+    assert (texts[found.documents[3, 0]], round(float(found.similarities[3, 0]), 4)) == (
+        texts[3],
+        1,
+    )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(7))
+def test_every_row_of_the_ablation_is_a_setting(data, row):
+    _, _, X, Y = data
+    model = TReaderXml(**{**QUICK, **row}).fit(X, Y, context=context_of(data))
+    reader = model.networks_[0].reader
+    assert (reader.teacher is None) == (row.get("teacher") is False)
+    assert [layer.masked for layer in reader.student.layers] == [
+        step == "masked" for step in row["reading"] if step != "residual"
+    ]
+    assert np.isfinite(model.rank(X[:9], 3).scores).all()
+
+
+def test_the_teacher_makes_a_difference_and_its_absence_is_complete(data):
+    _, _, X, Y = data
+    model = TReaderXml(**QUICK).fit(X, Y, context=context_of(data))
+    alone = TReaderXml(**{**QUICK, "teacher": False}).fit(X, Y, context=context_of(data))
+    for each, same in ((model, False), (alone, True)):
+        before = each.rank(X[:20], 5).scores
+        each.teacher_.words[:] = np.roll(each.teacher_.words, 1, axis=0)  # other lessons
+        assert np.array_equal(before, each.rank(X[:20], 5).scores) == same
+
+
+@pytest.fixture(scope="module")
+def by_tfidf(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("case")
+    return Case(lambda _: TReaderXml(**{**SMALL, "by": "tf-idf", "epochs": 8}), folder)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_contract_holds_with_neighbours_by_another_view(by_tfidf, check):
+    CHECKS[check](by_tfidf)
+
+
+def test_another_view_must_be_given(by_tfidf):
+    X, Y = by_tfidf.train
+    with pytest.raises(InputError, match="near"):
+        by_tfidf.new().fit(Views({"text": X["text"]}), Y)
+
+
+def test_rare_labels_may_stand_in_clusters(data):
+    _, _, X, Y = data
+    settings = {**SMALL, "output": "clusters", "clusters": [0.5, 0.5], "epochs": 6}
+    model = TReaderXml(**settings).fit(X, Y, context=context_of(data))
+    assert model.clusters_ == [6, 6]
+    ranking = model.rank(X, 12)
+    assert ranking.labels[:, :1].tolist() != ranking.labels[:1, :1].tolist() * len(X)
+
+
+def test_a_label_that_came_later_is_found_by_its_neighbours(data, tmp_path):
+    _, space, X, Y = data
+    texts = ["topic0a topic1b fjord glacier noise1", "topic2c fjord glacier noise2"]
+    vocabulary = Words(length=64).fit([*known_answer(200)[0], *texts])
+    X = vocabulary.transform(known_answer(200)[0])
+    context = FitContext(labels=space, featurizers={"text": vocabulary})
+    model = TReaderXml(**{**SMALL, "neighbours": 3, "epochs": 3}).fit(X, Y, context=context)
+    before = model.rank(X[:30], 12)
+    new = csr_array(([1.0, 1.0], ([0, 1], [12, 12])), shape=(2, 13))
+    more = model.remember(vocabulary.transform(texts), new)
+    asked = vocabulary.transform(["glacier fjord"])
+    found = more.rank(asked, 13)
+    assert 12 in found.labels[0, :3]
+    chance = float(found.scores[0][found.labels[0] == 12][0])
+    votes = more.memory_.votes(more.memory_.nearest(asked, 3), 1.0).toarray()[0, 12]
+    assert chance == pytest.approx(float(more.votes_.apply(votes)), rel=1e-5)
+    told = more.explain(asked, 0, 12)
+    assert {*told.ids.tolist()} == {0, 1}
+    assert sum(12 in each.labels for each in told.neighbours) == 2
+    # what was known before is as it was
+    after = model.rank(X[:30], 12)
+    assert model.n_labels_ == 12
+    assert np.array_equal(before.scores, after.scores)
+    more.save(tmp_path / "more")
+    again = TReaderXml.load(tmp_path / "more").rank(asked, 13)
+    assert np.array_equal(again.labels, found.labels)
+    assert np.array_equal(again.scores, found.scores)
+
+
+def test_explanations_name_words_and_neighbours(data):
+    words, space, X, Y = data
+    model = TReaderXml(**SMALL).fit(X, Y, context=context_of(data, documents=["a text"] * len(X)))
+    text = words.transform(["noise1 topic3a topic3b noise2 noise5 topic3c"])
+    told = model.explain(text, 0, space.index("label 03"))
+    heaviest = told.ids[np.argsort(-told.weights)[:2]]
+    assert {*heaviest.tolist()} <= {1, 2, 5}
+    assert len(told.neighbours) == 5
+    assert told.neighbours[0].text == "a text"
+    similar = [each.similarity for each in told.neighbours]
+    assert similar == sorted(similar, reverse=True)
+    with pytest.raises(InputError, match="label 99"):
+        model.explain(text, 0, 99)
+
+
+def test_an_interrupted_training_belongs_to_its_teacher(data, tmp_path):
+    _, _, X, Y = data
+    settings = {**SMALL, "epochs": 2, "checkpoint_minutes": 0}
+    run = Run(folder=tmp_path / "run")
+    TReaderXml(**settings).fit(X, Y, context=context_of(data, run=run))
+    again = Run(folder=tmp_path / "run", resume=True)
+    fresh = context_of(data, run=again)
+    with pytest.raises(InputError, match="described was 4 and is 2"):
+        TReaderXml(**{**settings, "described": 2}).fit(X, Y, context=fresh)
+    words, space, _, _ = data
+    renamed = LabelSpace(space.ids, space.counts, space.n_documents, names=["noise1"] * 12)
+    other = FitContext(labels=renamed, featurizers={"text": words}, run=again)
+    with pytest.raises(InputError, match="checksum of the teacher"):
+        TReaderXml(**settings).fit(X, Y, context=other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reading": "masked"}, "reading"),
+        ({"reading": ["skim"]}, "reading"),
+        ({"by": "sound"}, "by"),
+        ({"neighbours": 0}, "neighbours must be a whole number from 1"),
+        ({"copies": 1.5}, "copies must be a cosine"),
+        ({"heads": 0}, "heads"),
+        ({"described": 0}, "described"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        TReaderXml(**settings).check_settings()
+
+
+def test_documents_without_neighbours_or_labels_are_learned_from():
+    texts, labels = known_answer(40)
+    texts += ["", "word", "!!"]
+    labels += [["label 00"], [], ["label 01"]]
+    tagger = Tagger(TReaderXml(**QUICK), validation=0).fit(texts, labels)
+    assert len(tagger.tag("never seen before", k=3)) == 3
+    single = Tagger(TReaderXml(**QUICK), validation=0).fit(["one text"], [["a"]])
+    assert single.tag("one text")[0].label == "a"
+
+
+def test_it_is_a_partner_in_a_consensus(data):
+    texts, labels = known_answer(120)
+    one = Tagger(TReaderXml(**QUICK)).fit(texts, labels)
+    two = Tagger("bonsai").fit(texts, labels)
+    both = Tagger.combine([one, two])
+    assert isinstance(both.model_, Consensus)
+    assert both.rank(texts[:5], 3).labels.shape == (5, 3)
