@@ -112,9 +112,11 @@ def judged(case: Case, tagger: Tagger, Y: csr_array, ranking: Ranking) -> Result
     _, labels = pairs(case.documents("train"))
     train = tagger.labels_.encode(labels)
     train.resize(train.shape[0], Y.shape[1])
+    unseen = (np.bincount(Y.indices, minlength=Y.shape[1])[tagger.labels_.n_labels :] > 0).sum()
+    n_labels = tagger.labels_.n_labels + int(unseen)
     found = {}
     for name, threshold in (("0.5", 0.5), ("tuned", tagger.learned_.thresholds["micro"])):
-        scores = evaluate(Y, ranking, ks=(1,), threshold=threshold)
+        scores = evaluate(Y, ranking, ks=(1,), threshold=threshold, n_labels=n_labels)
         sets = combinations(Y, ranking, train, threshold=threshold)
         near = {
             f"{part} {kind}": pair_divergence(truth, ranking, threshold=threshold)[kind]

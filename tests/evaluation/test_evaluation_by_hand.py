@@ -205,7 +205,7 @@ def test_stored_zeros_and_repeated_entries_of_y_do_not_count():
         ({"Y": Y[:3]}, "5 documents, Y has 3"),
         ({"Y": Y[:, :3]}, "label number 4, but Y has 3 columns"),
         ({"ks": (0, 1)}, "at least 1, got 0"),
-        ({"n_labels": 5}, "n_labels is 5, but Y has 6"),
+        ({"n_labels": 5}, "n_labels is 5, but 6 labels are true or ranked"),
         ({"propensities": PROPENSITIES[:5]}, r"shape \(5,\), but Y has 6"),
         ({"propensities": 1 / PROPENSITIES}, "label number 1 has 2.*not their inverses"),
         ({"propensities": 0 * PROPENSITIES}, "label number 0 has 0"),

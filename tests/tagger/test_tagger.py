@@ -356,3 +356,17 @@ def test_settings_of_a_view():
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(InputError, match=next(iter(settings))):
         Tagger("most-frequent", **settings).fit(*TRAIN)
+
+
+def test_concepts_that_nobody_uses_do_not_make_the_hamming_loss_smaller(tmp_path):
+    texts, labels = ["red apple", "red car", "green apple", "green car"] * 5, [["a"], ["b"]] * 10
+    (tmp_path / "few.tsv").write_text("a\tA\t\nb\tB\t\n")
+    (tmp_path / "many.tsv").write_text(
+        "a\tA\t\nb\tB\t\n" + "".join(f"{i}\tX\t\n" for i in range(50))
+    )
+    test = (["red apple", "blue boat"], [["b"], ["new"]])
+    found = [
+        Tagger(validation=0).fit(texts, labels, vocabulary=tmp_path / name).evaluate(*test)
+        for name in ("few.tsv", "many.tsv")
+    ]
+    assert found[0]["hamming-loss"] == found[1]["hamming-loss"] > 0

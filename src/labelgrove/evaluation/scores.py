@@ -164,7 +164,10 @@ def _check_ks(ks: Iterable[int]) -> list[int]:
 
 
 def _check_width(n_labels: int | None, judged: Judged) -> int:
-    width = int(judged.Y.shape[1])
-    if n_labels is not None and n_labels < width:
-        raise InputError(f"n_labels is {n_labels}, but Y has {width} columns")
-    return max(n_labels or width, 1)
+    if n_labels is None:
+        return max(int(judged.Y.shape[1]), 1)
+    named = judged.ranking.labels
+    used = len(np.union1d(judged.Y.indices, named[named >= 0]))
+    if n_labels < max(used, 1):
+        raise InputError(f"n_labels is {n_labels}, but {used} labels are true or ranked")
+    return n_labels

@@ -488,15 +488,19 @@ class Tagger(Configured):
     ) -> Scores:
         least, space = self._threshold(threshold), self.labels_
         propensities = (counted or space).propensities(n_columns=Y.shape[1])
-        values = evaluate(Y, ranking, ks=ks, threshold=least, propensities=propensities)
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        unseen = int((counts[space.n_labels :] > 0).sum())
+        values = evaluate(
+            Y, ranking, ks=ks, threshold=least, propensities=propensities,
+            n_labels=space.n_labels + unseen,  # concepts that nobody uses are no labels
+        )  # fmt: skip
         notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
         if capped := capped_rows(ranking, least, space.n_labels):
             notes.append(
                 f"{capped:,} documents may have more than {ranking.k} labels above the "
                 f"threshold; F1 and its kin count the best {ranking.k}"
             )
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        if unseen := int((counts[space.n_labels :] > 0).sum()):
+        if unseen:
             share = counts[space.n_labels :].sum() / counts.sum()
             notes.append(
                 f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
