@@ -91,8 +91,8 @@ class Task:
         Both together, if they came out of one corpus.
     context
         Labels, featurizers and run; how the texts of ``train`` begin, for a model that remembers.
-    documents
-        How those of ``whole`` begin, for such a model.
+    documents, held_documents
+        How those of ``whole`` and of ``held`` begin, for such a model.
     """
 
     learned: Learned
@@ -101,6 +101,7 @@ class Task:
     whole: Data | None
     context: FitContext
     documents: Sequence[str] | None = None
+    held_documents: Sequence[str] | None = None
 
     def learn(self) -> Learned:
         """Fit the model, and calibrate on what is held out."""
@@ -112,6 +113,11 @@ class Task:
             everything = replace(_step(context, "final"), documents=self.documents)
             final = model.fresh().fit(*self.whole, context=everything)
             fitted = replace(fitted, model=final)
+        elif self.whole is not None and self.held is not None and model.remembers:
+            # only now: a model that knew them would find each of them when it is calibrated
+            context.run.progress.say("remembering the held-out documents too")
+            known = replace(context, documents=self.held_documents)
+            fitted = replace(fitted, model=fitted.model.remember(*self.held, context=known))
         return fitted.with_what_is_read()
 
     def estimate(self) -> Estimate:
@@ -182,10 +188,11 @@ def prepare(
             "probabilities are not calibrated, the threshold is 0.5"
         )
         return Task(learned, (X, Y), None, None, context)
-    held = (X[mask], Y[mask])
+    held, others = (X[mask], Y[mask]), None
     if texts_begin is not None:
         context = replace(context, documents=[*compress(texts_begin, ~mask)])
-    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context, texts_begin)
+        others = [*compress(texts_begin, mask)]
+    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context, texts_begin, others)
 
 
 def new_featurizers(

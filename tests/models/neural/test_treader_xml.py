@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from labelgrove import Tagger
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
+from labelgrove.core.random import text_fraction
 from labelgrove.core.types import FitContext, Run
 from labelgrove.labels import LabelSpace
 from labelgrove.models.consensus import Consensus
@@ -208,6 +209,21 @@ def test_documents_without_neighbours_or_labels_are_learned_from():
     assert len(tagger.tag("never seen before", k=3)) == 3
     single = Tagger(TReaderXml(**QUICK), validation=0).fit(["one text"], [["a"]])
     assert single.tag("one text")[0].label == "a"
+
+
+def test_held_out_documents_are_remembered_after_calibration():
+    texts, labels = known_answer(120)
+    tagger = Tagger(TReaderXml(**QUICK)).fit(texts, labels)
+    held = [text for text in texts if text_fraction(text, 0) < 0.1]
+    begin = tagger.model_.memory_.memory.texts
+    assert len(begin) == 120
+    assert all(
+        text.startswith(some.rstrip(" …"))
+        for text, some in zip(held, begin[-len(held) :], strict=True)
+    )
+    ranking, _ = tagger.learned_.held_out  # of a model that did not find each of them
+    assert len(ranking) == len(held)
+    assert not np.allclose(tagger.rank(held, 12).scores, ranking.scores)
 
 
 def test_it_is_a_partner_in_a_consensus(data):
