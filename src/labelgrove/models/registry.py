@@ -101,6 +101,11 @@ MODELS: Registry[Classifier] = Registry(
             "several models asked together; 'labelgrove combine' makes one of saved taggers",
             "You et al. 2018",
         ),
+        "knn": Entry(
+            "labelgrove.models.knn:Knn",
+            "labels of the most similar documents: no training, and new documents at any time",
+            "Cover and Hart 1967",
+        ),
         "label-match": Entry(
             "labelgrove.models.label_match:LabelMatch",
             "finds label names in the text, also of labels that have no document yet",

@@ -13,9 +13,9 @@ from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, ViewSpec
 from labelgrove.models.neural.classifier import NeuralClassifier
-from labelgrove.models.neural.parts.vectors import check_source, word_vectors
 from labelgrove.models.neural.training.batches import first_words, knows_words
 from labelgrove.models.neural.training.settings import Training, WordTraining
+from labelgrove.models.word_vectors import check_source, word_vectors
 
 
 class WordClassifier(NeuralClassifier):

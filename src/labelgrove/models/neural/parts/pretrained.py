@@ -267,14 +267,21 @@ def pooling_for(name: str, specials: Specials) -> Pooling:
     behind it as the last of several (XLNet). A tokenizer that only begins a text belongs to a model
     that reads forwards, whose last token knows all of it. Without any, all tokens count.
     """
+    if (told := pooling_told(name)) is not None:
+        return told
+    if specials.before and specials.behind:
+        return "first"
+    return "last" if specials.before or len(specials.behind) > 1 else "mean"
+
+
+def pooling_told(name: str) -> Pooling | None:
+    """Return for which vector a model says that it was trained, if it does."""
     if (told := beside(name, POOLING)) is not None:
         found = json.loads(told.read_text(encoding="utf-8"))
         for key, pooling in TOLD.items():
             if found.get(key) is True or found.get("pooling_mode") == key.split("_")[2]:
                 return pooling
-    if specials.before and specials.behind:
-        return "first"
-    return "last" if specials.before or len(specials.behind) > 1 else "mean"
+    return None
 
 
 # --- what learns --------------------------------------------------------------------------------

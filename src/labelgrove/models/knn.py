@@ -1,0 +1,213 @@
+"""Labels of the most similar documents: no training, and documents can be added at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.models.neighbours import Nearest, Neighbourhood
+from labelgrove.models.neighbours.neighbourhood import weights_of
+
+BATCH = 4096  # texts whose votes are counted at once
+
+
+class Knn(Classifier):
+    """A label is as probable as the weighted share of the nearest documents that have it.
+
+    Parameters
+    ----------
+    by
+        What makes texts alike: ``"tf-idf"``, the words they share by weight; ``"words"``, the
+        mean of their words' vectors; ``"encoder"``, vectors of a pretrained sentence encoder.
+    neighbours
+        Documents that vote.
+    power
+        A document weighs its cosine to this power.
+    vectors, vector_size
+        Of ``by="words"``: where vectors come from, ``"random"``, ``"corpus"`` or a file of GloVe
+        or word2vec, and their size, 0 for that of the file, or 300.
+    encoder
+        Of ``by="encoder"``: a folder, or a name on the Hugging Face hub.
+    length
+        Words or tokens that are read of a text, other than by tf-idf.
+    device
+        Of ``by="encoder"``, such as ``"cpu"``, ``"cuda"``, or ``"auto"``.
+    seed, threads
+        As for every model; the seed is that of random vectors.
+
+    Attributes
+    ----------
+    near_
+        The documents.
+    shares_
+        Share of the documents that have each label, shape (L,): how labels of a text that is like
+        no document are ranked.
+
+    Examples
+    --------
+    >>> X = csr_array(np.array([[1.0, 0, 0], [1, 1, 0], [0, 0, 1]], np.float32))
+    >>> Y = csr_array(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    >>> model = Knn(neighbours=2).fit(X, Y)
+    >>> model.rank(X[2:], k=2).labels.tolist()
+    [[1, -1]]
+    >>> more = model.remember(X[2:], csr_array(np.array([[0, 0, 1]], np.float32)))
+    >>> more.rank(X[2:], k=2).labels.tolist()
+    [[1, 2]]
+    """
+
+    name: ClassVar[str] = "knn"
+    remembers: bool = True
+
+    near_: Neighbourhood
+    shares_: NDArray[np.float32]
+
+    def __init__(
+        self,
+        by: Literal["tf-idf", "words", "encoder"] = "tf-idf",
+        neighbours: int = 30,
+        power: float = 1.5,
+        vectors: str = "random",
+        vector_size: int = 0,
+        encoder: str = "",
+        length: int = 256,
+        device: str = "auto",
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.by = by
+        self.neighbours = neighbours
+        self.power = power
+        self.vectors = vectors
+        self.vector_size = vector_size
+        self.encoder = encoder
+        self.length = length
+        self.device = device
+        self.seed = seed
+        self.threads = threads
+
+    def _new(self) -> Neighbourhood:
+        return Neighbourhood(
+            self.by,
+            vectors=self.vectors,
+            vector_size=self.vector_size,
+            encoder=self.encoder,
+            length=self.length,
+            device=self.device,
+            seed=self.seed,
+            threads=self.threads,
+        )
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return the one view, which depends on what makes texts alike."""
+        return {"text": self._new().spec()}
+
+    def check_settings(self) -> None:
+        """Refuse values of a wrong type or out of range."""
+        super().check_settings()
+        for name, least in (("neighbours", 1), ("length", 1), ("vector_size", 0)):
+            if getattr(self, name) < least:
+                raise InputError(
+                    f"{name} must be a whole number from {least}, got {getattr(self, name)!r}"
+                )
+        if not 0 <= self.power < np.inf:
+            raise InputError(f"power must be a number from 0, got {self.power!r}")
+
+    def check_needs(self) -> None:
+        """Refuse a file of vectors or an encoder that cannot be had."""
+        self._new().check_needs()
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        self.near_ = self._new().fit(X, Y, context)
+        self.shares_ = _shares(Y)
+
+    def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        found = self.fresh()
+        found.near_ = self.near_.remember(X, Y, context)
+        found.shares_ = _shares(found.near_.Y)
+        return found
+
+    # --- ranking ------------------------------------------------------------------------------
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        parts = [Ranking.empty(0, k)]
+        frequent = np.argsort(-self.shares_, kind="stable")[:k].astype(np.int32)
+        for first in range(0, X.shape[0], BATCH):
+            nearest = self.near_.nearest(X[first : first + BATCH], self.neighbours)
+            ranking = Ranking.from_csr(self.near_.votes(nearest, self.power), k)
+            alone = nearest.documents[:, 0] < 0
+            ranking.labels[alone], ranking.scores[alone] = frequent, self.shares_[frequent]
+            parts.append(ranking)
+        return Ranking.concatenate(parts)
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return what made the text like documents with the label rather than those without it.
+
+        A feature's or word's weight is its mean part in the cosines with the former, less that in
+        the cosines with the latter.
+        """
+        self.check_fitted()
+        if not 0 <= i < X.shape[0]:
+            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
+        if not 0 <= label < self.n_labels_:
+            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
+        nearest = self.near_.nearest(X[i : i + 1], self.neighbours)
+        documents, weights = self._for_and_against(nearest, label)
+        ids, spoke = self.near_.spoke(X, i, documents, weights)
+        told = spoke != 0
+        return Explanation(ids[told], spoke[told], neighbours=self.near_.neighbours(nearest, 0))
+
+    def _for_and_against(
+        self, nearest: Nearest, label: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the neighbours of one text, and their weights: those with the label sum to 1.
+
+        Those without it sum to -1.
+        """
+        found = nearest.documents[0] >= 0
+        documents = nearest.documents[0][found]
+        weights = weights_of(nearest, self.power)[0][found].astype(np.float64)
+        has = self.near_.Y[documents][:, [label]].toarray().ravel() > 0
+        for own, sign in ((has, 1.0), (~has, -1.0)):
+            weights[own] *= sign / max(float(weights[own].sum()), 1e-12)
+        return documents, weights
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return settings for a few hundred documents."""
+        return {"neighbours": 10, "power": 2.0}
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all but the documents, which have a folder of their own."""
+        return {name: value for name, value in super().state().items() if name != "near_"}
+
+    def write(self, folder: Path) -> None:
+        """Write settings and state, and the documents below."""
+        super().write(folder)
+        self.near_.write(folder / "neighbours")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        found = super().read(folder)
+        found.near_ = Neighbourhood.read(folder / "neighbours")
+        return found
+
+
+def _shares(Y: csr_array) -> NDArray[np.float32]:
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    found: NDArray[np.float32] = (counts / Y.shape[0]).astype(np.float32)
+    return found
