@@ -60,6 +60,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "laco-clcp": ("laco-clcp", {}),
     "laco, no joint embedding": ("laco", {"joint": False}),
     "laco, no cross attention": ("laco", {"cross": False}),
+    "laco, neither": ("laco", {"joint": False, "cross": False}),
     "laco, ids for names": ("laco", {}),
     "seqtag": ("seqtag", {}),
 }
