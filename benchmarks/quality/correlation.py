@@ -248,7 +248,7 @@ def report(work: Path, encoder: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
+    parser.add_argument("--work", type=Path, required=True, help="folder of this benchmark alone")
     parser.add_argument("--encoder", required=True, help="folder or name of the encoder")
     parser.add_argument("--sets", default=",".join(TRAIN), help="default: %(default)s")
     parser.add_argument("--systems", default=";".join(SYSTEMS), help="default: %(default)s")

@@ -154,7 +154,7 @@ def learning_table(work: Path) -> list[str]:
     return table(["", *LEARNED, "uses of new labels found"], rows)
 
 
-LEARNED = ("P@1", "P@5", "nDCG@5", "PSP@5")
+LEARNED = ("P@1", "P@5", "nDCG@5", "macro-F1")
 
 
 def results(work: Path, where: str, systems: tuple[str, ...]) -> dict[str, list[Result]]:
@@ -211,7 +211,7 @@ def report(work: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
+    parser.add_argument("--work", type=Path, required=True, help="folder of this benchmark alone")
     parser.add_argument("--sets", default=",".join(SETS), help="default: %(default)s")
     parser.add_argument("--systems", default=";".join(SYSTEMS), help="default: %(default)s")
     parser.add_argument("--learn", default=";".join(LEARNERS), help="default: %(default)s")

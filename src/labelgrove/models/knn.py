@@ -144,12 +144,17 @@ class Knn(Classifier):
         parts = [Ranking.empty(0, k)]
         frequent = np.argsort(-self.shares_, kind="stable")[:k].astype(np.int32)
         for first in range(0, X.shape[0], BATCH):
-            nearest = self.near_.nearest(X[first : first + BATCH], self.neighbours)
+            nearest = self._nearest(X[first : first + BATCH])
             ranking = Ranking.from_csr(self.near_.votes(nearest, self.power), k)
             alone = nearest.documents[:, 0] < 0
             ranking.labels[alone], ranking.scores[alone] = frequent, self.shares_[frequent]
             parts.append(ranking)
         return Ranking.concatenate(parts)
+
+    def _nearest(self, X: Features) -> Nearest:
+        """Return the neighbours of texts, found with the threads of now."""
+        self.near_.threads, self.near_.device = self.threads, self.device
+        return self.near_.nearest(X, self.neighbours)
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return what made the text like documents with the label rather than those without it.
@@ -162,7 +167,7 @@ class Knn(Classifier):
             raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
-        nearest = self.near_.nearest(X[i : i + 1], self.neighbours)
+        nearest = self._nearest(X[i : i + 1])
         documents, weights = self._for_and_against(nearest, label)
         ids, spoke = self.near_.spoke(X, i, documents, weights)
         told = spoke != 0

@@ -94,8 +94,8 @@ def test_without_a_given_hierarchy_parents_are_clusters_of_labels(words):
     assert teacher.above.tocsc()[:, [0, 1, 2]].nnz == 0
     inside = teacher.above.toarray()[:, 3:]
     cluster = int(np.flatnonzero(inside[2])[0])
-    if inside[:, cluster].sum() == 1:  # rock alone: its heaviest word is the cluster's
-        assert spelled(words, teacher.words)[3 + cluster][0] == "sand"
+    assert inside[:, cluster].sum() == 1  # rock alone: its heaviest word is the cluster's
+    assert spelled(words, teacher.words)[3 + cluster][0] == "sand"
 
 
 def test_no_names_and_no_reader_are_no_hindrance(words):
@@ -117,7 +117,7 @@ def test_labels_that_come_later_are_told_too(words):
         parents=[(4,), (4,), (), (4,), ()],
     )
     more = words.transform(["the mouse sleeps"])
-    found = teacher.with_more(more, grown.encode([["mouse"]]), grown, words, hierarchy=True)
+    found = teacher.with_more(more, grown.encode([["mouse"]]), grown, words)
     assert spelled(words, found.words) == [
         *spelled(words, teacher.words)[:3],
         ["mouse"],
@@ -129,9 +129,11 @@ def test_labels_that_come_later_are_told_too(words):
         [0, 0, 0, 0, 0],
         [0, 0, 0, 0, 1],
     ]
-    assert teacher.with_more(more, space.encode([["cat"]]), space, words, True) is teacher
+    same = teacher.with_more(more, space.encode([["cat"]]), space, words)
+    assert np.array_equal(same.words, teacher.words)
+    assert (same.above != teacher.above).nnz == 0
     flat = made(words, hierarchy=False)
-    later = flat.with_more(more, grown.encode([["mouse"]]), grown, words, hierarchy=False)
+    later = flat.with_more(more, grown.encode([["mouse"]]), grown, words)
     assert later.words.shape == (4, 3)
     assert not later.above.nnz
 
@@ -140,10 +142,36 @@ def test_clusters_stay_behind_labels_that_come_later(words):
     space = LabelSpace(["cat", "dog", "rock"], [3, 2, 2], 6)
     teacher = made(words, labels=space)
     more = csr_array([[0.0, 0.0, 0.0, 1.0]])
-    found = teacher.with_more(words.transform(["sand purrs"]), more, None, None, hierarchy=True)
+    found = teacher.with_more(words.transform(["sand purrs"]), more, None, None)
     assert spelled(words, found.words[3:4]) == [["purrs", "sand"]]
     assert found.above.toarray()[:3, 4:].tolist() == teacher.above.toarray()[:, 3:].tolist()
     assert not found.above[[3]].nnz
+
+
+def test_parents_of_known_labels_stay_whatever_a_later_label_space_says(words):
+    more, new = words.transform(["the mouse sleeps"]), csr_array([[0.0, 0.0, 0.0, 1.0]])
+    ids = ["cat", "dog", "rock", "mouse", "rodent"]
+    only_new = LabelSpace(ids, [3, 2, 2, 1], 7, parents=[(), (), (), (4,), ()])
+    clustered = made(words, labels=LabelSpace(ids[:3], [3, 2, 2], 6))
+    found = clustered.with_more(more, new, only_new, words)
+    assert found.above.toarray()[:3, 4:].tolist() == clustered.above.toarray()[:, 3:].tolist()
+    assert not found.above[[3]].nnz
+    given = made(words)
+    found = given.with_more(more, new, only_new, words)
+    assert found.above.toarray()[:, 4].tolist() == [1, 1, 0, 0]
+    assert spelled(words, found.words[3:]) == [["mouse"], ["animal", "with", "fur"]]
+
+
+def test_a_known_label_is_described_when_it_gets_its_first_document(words):
+    texts, labels = TEXTS[:4], LABELS[:4]
+    space = LabelSpace(["cat", "dog", "rock"], [3, 2, 0], 4, names=["cat", "dog", "?!"])
+    teacher = new_teacher(
+        words.transform(texts), space.encode(labels), space, words,
+        length=3, hierarchy=False, max_leaf=4, seed=0, threads=1,
+    )  # fmt: skip
+    assert spelled(words, teacher.words)[2] == []
+    found = teacher.with_more(words.transform(["sand"]), space.encode([["rock"]]), space, words)
+    assert spelled(words, found.words)[2] == ["sand"]
 
 
 def test_it_is_written_and_read(words, tmp_path):

@@ -9,10 +9,11 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
 from labelgrove.core.random import text_fraction
 from labelgrove.core.types import FitContext, Run
+from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models.consensus import Consensus
 from labelgrove.models.contract import CHECKS, Case, known_answer
-from labelgrove.models.neural.treader_xml import TReaderXml
+from labelgrove.models.neural.treader_xml import TReaderXml, on_scale_of
 from labelgrove.text import Words
 
 SMALL = TReaderXml.example_settings(None)
@@ -153,6 +154,41 @@ def test_a_label_that_came_later_is_found_by_its_neighbours(data, tmp_path):
     assert np.array_equal(again.scores, found.scores)
 
 
+def test_a_label_of_held_out_documents_only_is_found_by_votes(data):
+    words, space, X, Y = data
+    label = space.index("label 11")
+    without = Y.copy().tolil()
+    without[:, label] = 0
+    has = np.flatnonzero(Y[:, [label]].toarray().ravel())
+    rest = np.setdiff1d(np.arange(len(X)), has)
+    settings = {**SMALL, "epochs": 4, "neighbours": 3}
+    context = context_of(data)
+    model = TReaderXml(**settings).fit(X[rest], csr_array(without)[rest], context=context)
+    assert not model.taught_[label]
+    asked = words.transform(["topic11a topic11b topic11c noise3"])
+    before = model.rank(asked, 12)
+    more = model.remember(X[has], Y[has], context=context)
+    after = more.rank(asked, 12)
+    assert after.labels[0].tolist().index(label) < before.labels[0].tolist().index(label)
+    assert after.labels[0, 0] == label
+    assert {*after.labels[0].tolist()} == {*range(12)}
+    assert {*more.explain(asked, 0, label).ids.tolist()} >= {0, 1, 2}
+
+
+def test_votes_are_ranked_on_the_scale_of_the_network():
+    network = Calibration(np.array([0.0, 0.2, 0.6, 1.0]), np.array([0.0, 0.5, 0.9, 1.0]))
+    votes = Calibration(np.array([0.0, 0.5, 1.0]), np.array([0.05, 0.5, 0.95]))
+    both = on_scale_of(network, votes)
+    np.testing.assert_allclose(network.apply(both.apply(votes.x)), votes.y, rtol=1e-6)
+
+
+def test_threads_of_now_are_those_of_the_search(data):
+    _, _, X, Y = data
+    model = TReaderXml(**QUICK).fit(X, Y, context=context_of(data))
+    model.set_params(threads=2).rank(X[:3], 2)
+    assert model.memory_.threads == 2
+
+
 def test_explanations_name_words_and_neighbours(data):
     words, space, X, Y = data
     model = TReaderXml(**SMALL).fit(X, Y, context=context_of(data, documents=["a text"] * len(X)))
@@ -232,4 +268,8 @@ def test_it_is_a_partner_in_a_consensus(data):
     two = Tagger("bonsai").fit(texts, labels)
     both = Tagger.combine([one, two])
     assert isinstance(both.model_, Consensus)
-    assert both.rank(texts[:5], 3).labels.shape == (5, 3)
+    chances = [each.rank(texts[:5], 12) for each in (one, two, both)]
+    for row in range(5):
+        p, q, r = (dict(each.row(row)) for each in chances)
+        for label in p.keys() & q.keys():
+            assert r[label] == pytest.approx(1 - (1 - p[label]) * (1 - q[label]), abs=1e-4)

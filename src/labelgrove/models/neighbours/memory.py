@@ -29,6 +29,7 @@ EXACT = 200_000  # documents with dense vectors up to which all are compared
 BLOCK = 1 << 26  # bytes of a block of cosines or of vectors
 ROWS = 64  # sparse queries that a thread takes at once
 FEW = 8  # that are not worth a second thread
+SLACK = np.float32(1e-5)  # by which a product may be above what it is computed alone
 SPARE = 6  # more than asked for, where near copies may be among them
 LINKS = 32  # of a document in the graph
 EFFORT = 200  # documents kept in view while the graph is built, and at least while it is searched
@@ -203,33 +204,40 @@ class Memory:
         limit: float,
         threads: int,
     ) -> Nearest:
-        """Ask for a few more than k, and for twice as many until k are left of them."""
+        """Ask for a few more than k; where k are not left of them, compare all that may be."""
         documents = np.full((len(queries), k), -1, np.int32)
         similarities = np.zeros((len(queries), k), np.float32)
         left = np.flatnonzero(queries.any(axis=1))  # what has no vector is like nothing
-        asked = k + (1 + SPARE if (own >= 0).any() else 0)
-        while len(left):
-            asked = min(asked, self.n_documents)
-            again = []
-            for rows in _blocks(left, 4 * asked * queries.shape[1]):
-                found = self._most_like(queries[rows], asked, threads)
-                mine = own[rows, None]
-                fits = found.similarities > 0
-                fits &= (mine < 0) | (
-                    (found.documents != mine) & (found.similarities <= np.float32(limit))
-                )
-                places = np.cumsum(fits, axis=1) - 1
-                fits &= places < k
-                at = np.broadcast_to(rows[:, None], fits.shape)[fits], places[fits]
-                documents[at], similarities[at] = found.documents[fits], found.similarities[fits]
-                # there may be more of them if all that were found are like the text
-                short = (fits.sum(axis=1) < k) & (found.similarities[:, -1] > 0)
-                again.append(rows[short])
-            left = np.concatenate(again)
-            if asked == self.n_documents:
-                break
-            asked *= 2
+        asked = min(k + (1 + SPARE if (own >= 0).any() else 0), self.n_documents)
+        again = [np.empty(0, np.int64)]
+        for rows in _blocks(left, 4 * asked * queries.shape[1]):
+            found = self._most_like(queries[rows], asked, threads)
+            places = self._fit(found, own[rows, None], limit, k)
+            _put(documents, similarities, rows, places, found)
+            # there may be more of them if all that were found are like the text
+            short = ((places >= 0).sum(axis=1) < k) & (found.similarities[:, -1] > 0)
+            again.append(rows[short])
+        for rows in _blocks(np.concatenate(again), 4 * self.n_documents):
+            cosines = queries[rows] @ self.vectors.T
+            cosines[(own[rows, None] >= 0) & (cosines > np.float32(limit) + SLACK)] = -1.0
+            mine = np.flatnonzero(own[rows] >= 0)
+            cosines[mine, own[rows][mine]] = -1.0
+            most = min(asked, self.n_documents)  # some are left out yet by their exact cosine
+            best = np.argpartition(cosines, self.n_documents - most, axis=1)[:, -most:]
+            found = self._ordered(queries[rows], best)
+            places = self._fit(found, own[rows, None], limit, k)
+            documents[rows], similarities[rows] = -1, 0.0
+            _put(documents, similarities, rows, places, found)
         return Nearest(documents, similarities)
+
+    def _fit(
+        self, found: Nearest, own: NDArray[np.int64], limit: float, k: int
+    ) -> NDArray[np.int64]:
+        """Return the place of each that counts as a neighbour, -1 for the others, shape (m, a)."""
+        fits = found.similarities > 0
+        fits &= (own < 0) | ((found.documents != own) & (found.similarities <= np.float32(limit)))
+        places = np.cumsum(fits, axis=1) - 1
+        return np.where(fits & (places < k), places, -1)
 
     def _most_like(self, queries: NDArray[np.float32], k: int, threads: int) -> Nearest:
         """Return the k documents nearest to each query, whatever they are."""
@@ -244,8 +252,12 @@ class Memory:
                 found[lost] = _compared(queries[lost], vectors, k, threads)
         else:
             found = _compared(queries, vectors, k, threads)
+        return self._ordered(queries, found)
+
+    def _ordered(self, queries: NDArray[np.float32], found: NDArray[np.int64]) -> Nearest:
+        """Return documents (m, k) of queries (m, d) with their cosines, best first."""
         # computed anew: a product's last bit depends on what else is multiplied with it
-        cosines = np.einsum("qd,qkd->qk", queries, vectors[found])
+        cosines = np.einsum("qd,qkd->qk", queries, self.vectors[found])
         np.clip(cosines, -1.0, 1.0, out=cosines)
         order = np.lexsort((found, -cosines))
         return Nearest(
@@ -388,6 +400,19 @@ def _blocks(rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
     step = max(BLOCK // max(size, 1), 1)
     for first in range(0, len(rows), step):
         yield rows[first : first + step]
+
+
+def _put(
+    documents: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    places: NDArray[np.int64],
+    found: Nearest,
+) -> None:
+    """Write what was found for some rows to its places; those below 0 are left out."""
+    fits = places >= 0
+    at = np.broadcast_to(rows[:, None], fits.shape)[fits], places[fits]
+    documents[at], similarities[at] = found.documents[fits], found.similarities[fits]
 
 
 # --- dense search -----------------------------------------------------------------------------

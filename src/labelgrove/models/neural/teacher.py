@@ -6,7 +6,6 @@ multi-label text classification", 2022.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -39,6 +38,8 @@ class Teacher:
         The words that describe each, shape (N, D), int32, padded behind.
     above
         The parents of each label, shape (L, N), binary.
+    given
+        Whether the parents are those of the label space.
     rarity
         How rare each word is in training texts (idf), shape (n_words,): with it the heaviest words
         of a label are found that gets documents later.
@@ -55,6 +56,7 @@ class Teacher:
     words: NDArray[np.int32]
     above: csr_array
     rarity: NDArray[np.float32]
+    given: bool = False
 
     def lessons(self, votes: csr_array, weighted: bool = False) -> csr_array:
         """Return the share of each label and parent in the teacher knowledge of texts.
@@ -91,9 +93,10 @@ class Teacher:
         Y: csr_array,
         labels: LabelSpace | None,
         reader: Featurizer | None,
-        hierarchy: bool,
     ) -> Teacher:
         """Return a teacher that also knows the labels behind those it knew.
+
+        Parents of known labels stay; new labels have those of the label space, if the others do.
 
         Parameters
         ----------
@@ -103,39 +106,38 @@ class Teacher:
             The new label space, in which known labels have their old numbers.
         reader
             Turns names into words.
-        hierarchy
-            Whether it tells parents.
         """
         n_known, n_labels = self.above.shape[0], Y.shape[1]
-        if n_labels == n_known:
-            return self
-        length = self.words.shape[1]
-        heaviest = _heaviest(label_vectors(_weighed(X, self.rarity), Y[:, n_known:]), length)
-        if hierarchy and labels is not None and len(labels.parents.indices):
-            # a concept may have become a label, so all is put together anew
-            known = np.concatenate([self.words[:n_known], heaviest])
-            rest = np.full((len(labels) - n_labels, length), PAD, np.int32)
-            words = _named(labels, reader, np.concatenate([known, rest]))
-            return Teacher(words, _parents(labels, n_labels), self.rarity)
+        heaviest = _heaviest(label_vectors(_weighed(X, self.rarity), Y), self.words.shape[1])
+        old = self.words[:n_known]
+        known = np.where((old == PAD).all(axis=1, keepdims=True), heaviest[:n_known], old)
+        if self.given and labels is not None:
+            parents = _parents(labels, n_labels)
+            if parents[:n_known].nnz >= self.above.nnz:  # else the space is another's
+                # a concept may have become a label, so all is put together anew
+                rest = np.full((len(labels) - n_labels, old.shape[1]), PAD, np.int32)
+                words = np.concatenate([known, heaviest[n_known:], rest])
+                return Teacher(_named(labels, reader, words), parents, self.rarity, given=True)
+        new = heaviest[n_known:]
         if labels is not None:
-            n = n_labels - n_known
-            heaviest = _named(labels, reader, heaviest, range(n_known, n_known + n))
-        words = np.concatenate([self.words[:n_known], heaviest, self.words[n_known:]])
+            new = _named(labels, reader, new, range(n_known, n_labels))
+        words = np.concatenate([known, new, self.words[n_known:]])
         gap = csr_array((n_known, n_labels - n_known), dtype=np.float32)
         above = hstack([self.above[:, :n_known], gap, self.above[:, n_known:]], format="csr")
         rows = csr_array((n_labels - n_known, above.shape[1]), dtype=np.float32)
-        return Teacher(words, csr_array(vstack([above, rows], format="csr")), self.rarity)
+        above = csr_array(vstack([above, rows], format="csr"))
+        return Teacher(words, above, self.rarity, self.given)
 
     def write(self, folder: Path) -> None:
         """Write it into a folder."""
-        values = {"words": self.words, "above": self.above, "rarity": self.rarity}
+        values = {name: getattr(self, name) for name in ("words", "above", "rarity", "given")}
         storage.write_values(folder, values)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
-        values: Mapping[str, object] = storage.read_values(folder)
-        return cls(values["words"], values["above"], values["rarity"])  # type: ignore[arg-type]
+        values = storage.read_values(folder)
+        return cls(values["words"], values["above"], values["rarity"], values["given"])
 
 
 def new_teacher(
@@ -176,7 +178,7 @@ def new_teacher(
     if hierarchy and labels is not None and len(labels.parents.indices):
         rest = np.full((len(labels) - n_labels, length), PAD, np.int32)
         words = _named(labels, reader, np.concatenate([words, rest]))
-        return Teacher(words, _parents(labels, n_labels), rarity)
+        return Teacher(words, _parents(labels, n_labels), rarity, given=True)
     if labels is not None:
         words = _named(labels, reader, words, range(n_labels))
     if not hierarchy or n_labels <= max_leaf:

@@ -62,6 +62,7 @@ NEAR = "near"  # the view in which neighbours are looked for, unless that is the
 MEMORY, TEACHER = "memory", "teacher"  # folders
 MANY = 20_000  # labels from which on they stand in clusters
 POWER = 1.0  # of the cosine, by which a neighbour's vote counts
+PLACES = 100  # labels of a held-out text by which the network's own scores are judged
 VOTED = 30  # labels of a text by which the votes are calibrated
 
 
@@ -135,8 +136,9 @@ class TReaderXml(WordClassifier):
         What can be told of labels.
     votes_
         From the votes of neighbours to probabilities.
-    known_
-        Number of labels that the network knows; those behind them were learned later.
+    taught_
+        Which labels the network learned from a document, shape (L,), bool; the others are found by
+        votes alone, as are those behind them, which came later.
     clusters_
         Labels in each cluster of the output layer; none if it is linear.
     """
@@ -169,7 +171,7 @@ class TReaderXml(WordClassifier):
     memory_: Neighbourhood
     teacher_: Teacher
     votes_: Calibration
-    known_: int
+    taught_: NDArray[np.bool_]
     clusters_: list[int]
     _table: NDArray[np.float32] | None = None  # vectors of words, while they are learned
     _lessons: Lessons | None = None  # of the documents that are learned from
@@ -239,12 +241,11 @@ class TReaderXml(WordClassifier):
         )  # fmt: skip
         self._lessons = self._taught(votes)
         if held is not None and context.validation is not None:
-            some = self._read(context.validation[0][held])
-            near = self.memory_.nearest(some, self.neighbours)
+            near = self._nearest(context.validation[0][held])
             self._held = self._taught(self._voted(near))
         shares = self._lessons.shares
         self._data["checksum of the teacher"] = checksum(
-            shares.data, shares.indices, self._lessons.words
+            shares.data, shares.indices, shares.indptr, self._lessons.words
         )
 
     def _read(self, X: Features) -> Features:
@@ -252,6 +253,11 @@ class TReaderXml(WordClassifier):
         if isinstance(X, Views):
             return Views({**X, "text": self._tokens(X)})
         return self._tokens(X)
+
+    def _nearest(self, X: Features) -> Nearest:
+        """Return the neighbours of new texts, found with the threads of now."""
+        self.memory_.threads, self.memory_.device = self.threads, self.device
+        return self.memory_.nearest(self._read(X), self.neighbours)
 
     def _voted(self, near: Nearest) -> csr_array:
         """Return the share of the neighbours that have each label, shape (n, L)."""
@@ -272,8 +278,9 @@ class TReaderXml(WordClassifier):
         assert self._table is not None
         assert self._lessons is not None
         vectors = torch.from_numpy(self._table)
-        self.vector_size_, self.known_ = int(vectors.shape[1]), self.n_labels_
+        self.vector_size_ = int(vectors.shape[1])
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        self.taught_ = counts > 0
         self.clusters_ = self._clusters(counts, len(X))
         if self.clusters_:
             told = ", ".join(map(str, self.clusters_))
@@ -282,6 +289,11 @@ class TReaderXml(WordClassifier):
         objective = TaughtLabels(X, Y, validation, self.training, self._lessons, self._held)
         self.history_ = fit_network(network, objective, self, context)
         self.networks_ = [network.cpu()]
+        if validation is not None and self._held is not None:
+            with self._ready():
+                k = min(PLACES, self.n_labels_)
+                found = ranked(self._trained, validation[0], self._held, k, self.batch)
+            self.votes_ = on_scale_of(fit_calibration(validation[1], found), self.votes_)
 
     def _clusters(self, counts: NDArray[np.int64], n_documents: int) -> list[int]:
         if self.output == "linear" or (self.output == "auto" and len(counts) < MANY):
@@ -302,7 +314,7 @@ class TReaderXml(WordClassifier):
         return TaughtNetwork(reader, between, output)
 
     def _network(self, number: int) -> nn.Module:
-        counts = np.zeros(self.known_, np.int64)
+        counts = np.zeros(len(self.taught_), np.int64)
         return self._built(torch.zeros(self.n_terms_, self.vector_size_), counts)
 
     def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
@@ -319,13 +331,27 @@ class TReaderXml(WordClassifier):
 
     def _rank(self, X: Features, k: int) -> Ranking:
         tokens = self._tokens(X, self.n_terms_)
-        votes = self._voted(self.memory_.nearest(self._read(X), self.neighbours))
+        votes = self._voted(self._nearest(X))
         with self._ready():
             lessons = self._taught(votes)
-            found = ranked(self._trained, tokens, lessons, min(k, self.known_), self.batch)
-        if self.n_labels_ > self.known_:
-            found = _with_later(found, votes, self.known_, self.votes_, k)
-        return self._with_unread(found, tokens, k)
+            found = ranked(self._trained, tokens, lessons, min(k, len(self.taught_)), self.batch)
+        return self._with_unread(self._with_untaught(found, votes, k), tokens, k)
+
+    def _with_untaught(self, ranking: Ranking, votes: csr_array, k: int) -> Ranking:
+        """Put labels that the network has not learned among the others, as votes (n, L) say."""
+        untaught = ~np.pad(self.taught_, (0, self.n_labels_ - len(self.taught_)))
+        if not untaught.any():
+            return ranking
+        chances = csr_array(votes, dtype=np.float32, copy=True)
+        chances.data = np.where(untaught[chances.indices], self.votes_.apply(chances.data), 0.0)
+        chances.eliminate_zeros()
+        rows, places = np.nonzero(ranking.labels >= 0)
+        given = (ranking.scores[rows, places], (rows, ranking.labels[rows, places]))
+        named = csr_array(given, shape=votes.shape)
+        named = named - named.multiply(chances > 0)  # what votes say of it counts instead
+        both = csr_array(named + chances)
+        both.eliminate_zeros()
+        return Ranking.from_csr(both, k)
 
     def _rank_tokens(self, X: TokenSequences, k: int) -> Ranking:
         raise NotImplementedError  # `_rank` needs more than words
@@ -342,7 +368,7 @@ class TReaderXml(WordClassifier):
         tokens, found = self._tokens(X, self.n_terms_), copy(self)
         found.memory_ = self.memory_.remember(self._read(X), Y, context)
         reader = context.featurizers.get("text")
-        found.teacher_ = self.teacher_.with_more(tokens, Y, context.labels, reader, self.hierarchy)
+        found.teacher_ = self.teacher_.with_more(tokens, Y, context.labels, reader)
         found.shares_ = np.asarray(found.memory_.Y.mean(axis=0), np.float32)
         return found
 
@@ -360,11 +386,11 @@ class TReaderXml(WordClassifier):
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         own = self._read(X)[i : i + 1]
-        near = self.memory_.nearest(own, self.neighbours)
+        near = self._nearest(own)
         neighbours = self.memory_.neighbours(near, 0)
         if not self._readable(tokens[i : i + 1])[0]:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
-        if label >= self.known_:
+        if label >= len(self.taught_) or not self.taught_[label]:
             have = [each for each in neighbours if label in each.labels]
             documents = np.array([each.document for each in have], np.int64)
             ids, told = self.memory_.spoke(own, 0, documents, np.ones(len(have), np.float32))
@@ -420,7 +446,7 @@ class TReaderXml(WordClassifier):
         """Take over what `state` returned."""
         own = dict(state)
         self.votes_ = Calibration(own.pop("votes_x"), own.pop("votes_y"))
-        self.known_, self.clusters_ = own["known_"], own["clusters_"]
+        self.taught_, self.clusters_ = own["taught_"], own["clusters_"]
         self.vector_size_ = own["vector_size_"]
         super().set_state(own)
 
@@ -431,22 +457,16 @@ class TReaderXml(WordClassifier):
                 "learning_rate": 0.01, "dropout": 0.1, "neighbours": 5, "threads": 1}  # fmt: skip
 
 
-def _with_later(
-    ranking: Ranking, votes: csr_array, known: int, calibration: Calibration, k: int
-) -> Ranking:
-    """Put labels that were learned later among the others, as probable as their votes say."""
-    later = csr_array(votes[:, known:])
-    rows = np.repeat(np.arange(later.shape[0]), np.diff(later.indptr))
-    chances = calibration.apply(later.data)
-    old, places = np.nonzero(ranking.labels >= 0)
-    both = csr_array(
-        (
-            np.concatenate([ranking.scores[old, places], chances]),
-            (
-                np.concatenate([old, rows]),
-                np.concatenate([ranking.labels[old, places], later.indices + known]),
-            ),
-        ),
-        shape=votes.shape,
-    )
-    return Ranking.from_csr(both, k)
+def on_scale_of(network: Calibration, votes: Calibration) -> Calibration:
+    """Return the map from votes to those scores of a network that are as probable as they are.
+
+    Both are ranked together, and whoever calibrates the ranking then finds what votes mean.
+
+    Examples
+    --------
+    >>> network = Calibration(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0]))  # too modest
+    >>> votes = Calibration(np.array([0.0, 1.0]), np.array([0.0, 0.8]))
+    >>> float(on_scale_of(network, votes).apply(np.array([1.0]))[0])
+    0.5
+    """
+    return Calibration(votes.x, np.interp(votes.y, network.y, network.x))
