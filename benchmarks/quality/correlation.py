@@ -70,6 +70,7 @@ WANTED = {
     "debtags": ("bonsai", "transformer", "laco", "laco-clcp"),
     "congress": ("bonsai", "laco"),
 }
+DRAWN = ("laco", "laco-plcp", "laco-clcp", "laco, neither", "seqtag")
 LINEAR = ("bonsai", "one-vs-rest", "classifier-chain")
 SET_NAMES = ("hamming-loss", "micro-precision", "micro-recall", "micro-F1", "macro-precision",
              "macro-recall", "macro-F1", "subset-accuracy")  # fmt: skip
@@ -193,10 +194,10 @@ def panels(work: Path) -> list[Panel]:
     for where in TRAIN:
         lines = {}
         for name, runs in results(work, where).items():
-            if runs and runs[0]["history"] and SYSTEMS[name][0] != "transformer":
+            if runs and runs[0]["history"] and name in DRAWN:
                 curve = convergence_curve(runs[0]["history"])
                 lines[name] = (curve.steps.tolist(), (100 * curve.scores).tolist())
-        if lines:
+        if len(lines) > 1:
             found.append(Panel(where, "held-out micro-F1, %", lines, "steps", "curves"))
     return found
 
