@@ -117,7 +117,7 @@ class TReaderTraining(PooledTraining):
     bottleneck: int = 512
     dropout: float = 0.5
     output: Literal["auto", "linear", "clusters"] = "auto"  # type: ignore[assignment]
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-3
 
 
 class TReaderXml(WordClassifier):
