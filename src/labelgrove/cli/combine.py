@@ -60,6 +60,8 @@ def combine(
         documents = reading.open(test, labelled=False)
         _show_overlap([str(folder) for folder in folders], taggers, documents, progress)
     print(f"saved to {out}")
+    if valid is None:
+        print("its probabilities are too high: --valid FILE calibrates them on other documents")
 
 
 def _show_overlap(

@@ -35,10 +35,10 @@ def _settings(name: str) -> None:
     model, entry = MODELS.find(name), MODELS.entries()[name]
     print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
     meanings = model.meanings()
-    rows = [
-        [setting, _shown(default), meanings[setting]]
-        for setting, default in model.defaults().items()
-    ]
+    defaults = model.defaults()
+    if not defaults.get("encoder", "-"):
+        defaults["encoder"] = getattr(model, "default_encoder", "")
+    rows = [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
     print_table("", ["--set", "default", ""], rows, words=3)
 
 

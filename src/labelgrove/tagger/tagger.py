@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -37,6 +37,7 @@ from labelgrove.tagger.learning import (
 from labelgrove.tagger.remembering import remember
 
 BATCH_DOCUMENTS = 4096
+SHOWN_DOCUMENTS = 512  # after which progress is shown where documents are scored
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
 
@@ -407,10 +408,9 @@ class Tagger(Configured):
         """
         learned = replace(self._learned(), calibration=Calibration.identity())
         corpus = _as_corpus(texts, labels)
-        documents = (progress or Silent()).track(corpus, "calibrating")
         plain = copy(self)
         plain.learned_ = learned
-        raw, Y = plain._rank_known(documents, corpus.name, PLACES)
+        raw, Y = plain._rank_known(corpus, PLACES, "calibrating", progress)
         self.learned_ = calibrated_on(learned, raw, Y)
         ranking = self.learned_.calibrated(raw)
         self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
@@ -448,7 +448,6 @@ class Tagger(Configured):
         """
         self._threshold(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
-        documents = (progress or Silent()).track(corpus, "tagging")
         space = self.labels_
         if labels_of is not None:
             known, space = space.ids[: space.n_labels], labels_of.labels_
@@ -456,25 +455,34 @@ class Tagger(Configured):
                 raise InputError(
                     "labels_of knows other labels: give what learn made of this tagger"
                 )
-        ranking, Y = self._rank_known(documents, corpus.name, max(PLACES, *ks), space)
+        ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
         return self._judge(Y, ranking, threshold, ks, space)
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
         corpus = _as_corpus(texts, labels)
-        ranking, Y = self._rank_known(corpus, corpus.name, 5)
+        ranking, Y = self._rank_known(corpus, 5, "tagging", None)
         return float(ndcg(ranking, Y, 5).mean())
 
     def _rank_known(
-        self, documents: Iterable[Document], source: str, k: int, space: LabelSpace | None = None
+        self,
+        corpus: Corpus,
+        k: int,
+        title: str,
+        progress: Progress | None,
+        space: LabelSpace | None = None,
     ) -> tuple[Ranking, csr_array]:
+        """Return the ranking of documents and their labels as ``space`` numbers them."""
         rankings: list[Ranking] = []
         truth: list[tuple[str, ...]] = []
-        for batch in _batches(documents):
-            rankings.append(self.rank([document.text for document in batch], k))
-            truth.extend(document.labels for document in batch)
+        total = len(corpus) if isinstance(corpus, Sized) else None
+        with (progress or Silent()).task(title, total) as shown:
+            for batch in _batches(corpus, SHOWN_DOCUMENTS):
+                rankings.append(self.rank([document.text for document in batch], k))
+                truth.extend(document.labels for document in batch)
+                shown.advance(len(batch))  # once they are tagged, not read
         if not truth:
-            raise InputError(f"{source} holds no documents to score on")
+            raise InputError(f"{corpus.name} holds no documents to score on")
         Y = (space or self.labels_).encode(truth, unseen="append")
         return Ranking.concatenate(rankings), Y
 
@@ -566,13 +574,15 @@ def _as_texts(texts: Any) -> Iterable[str]:
     return texts
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def _batches(
+    documents: Iterable[Document], most: int = BATCH_DOCUMENTS
+) -> Iterator[list[Document]]:
     batch: list[Document] = []
     characters = 0
     for document in documents:
         batch.append(document)
         characters += len(document.text)
-        if len(batch) == BATCH_DOCUMENTS or characters >= BATCH_CHARACTERS:
+        if len(batch) == most or characters >= BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0
     if batch:
