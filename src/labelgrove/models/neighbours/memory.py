@@ -212,7 +212,7 @@ class Memory:
         again = [np.empty(0, np.int64)]
         for rows in _blocks(left, 4 * asked * queries.shape[1]):
             found = self._most_like(queries[rows], asked, threads)
-            places = self._fit(found, own[rows, None], limit, k)
+            places = _places_of(found, own[rows, None], limit, k)
             _put(documents, similarities, rows, places, found)
             # there may be more of them if all that were found are like the text
             short = ((places >= 0).sum(axis=1) < k) & (found.similarities[:, -1] > 0)
@@ -225,19 +225,10 @@ class Memory:
             most = min(asked, self.n_documents)  # some are left out yet by their exact cosine
             best = np.argpartition(cosines, self.n_documents - most, axis=1)[:, -most:]
             found = self._ordered(queries[rows], best)
-            places = self._fit(found, own[rows, None], limit, k)
+            places = _places_of(found, own[rows, None], limit, k)
             documents[rows], similarities[rows] = -1, 0.0
             _put(documents, similarities, rows, places, found)
         return Nearest(documents, similarities)
-
-    def _fit(
-        self, found: Nearest, own: NDArray[np.int64], limit: float, k: int
-    ) -> NDArray[np.int64]:
-        """Return the place of each that counts as a neighbour, -1 for the others, shape (m, a)."""
-        fits = found.similarities > 0
-        fits &= (own < 0) | ((found.documents != own) & (found.similarities <= np.float32(limit)))
-        places = np.cumsum(fits, axis=1) - 1
-        return np.where(fits & (places < k), places, -1)
 
     def _most_like(self, queries: NDArray[np.float32], k: int, threads: int) -> Nearest:
         """Return the k documents nearest to each query, whatever they are."""
@@ -400,6 +391,14 @@ def _blocks(rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
     step = max(BLOCK // max(size, 1), 1)
     for first in range(0, len(rows), step):
         yield rows[first : first + step]
+
+
+def _places_of(found: Nearest, own: NDArray[np.int64], limit: float, k: int) -> NDArray[np.int64]:
+    """Return the place of each that counts as a neighbour, -1 for the others, shape (m, a)."""
+    fits = found.similarities > 0
+    fits &= (own < 0) | ((found.documents != own) & (found.similarities <= np.float32(limit)))
+    places = np.cumsum(fits, axis=1) - 1
+    return np.where(fits & (places < k), places, -1)
 
 
 def _put(
