@@ -61,7 +61,7 @@ def combine(
         _show_overlap([str(folder) for folder in folders], taggers, documents, progress)
     print(f"saved to {out}")
     if valid is None:
-        print("its probabilities are too high: --valid FILE calibrates them on other documents")
+        print("its probabilities are not calibrated, and may be too high: give --valid FILE")
 
 
 def _show_overlap(

@@ -42,13 +42,6 @@ def test_cosines_by_hand():
     assert np.allclose(nearest.similarities, [[1, 0.8, 0], [0, 0, 0], [0, 0, 0]])
 
 
-def test_places_can_be_cut():
-    nearest = Nearest(np.array([[3, 1], [2, -1]], np.int32), np.array([[0.9, 0.1], [0.5, 0]]))
-    assert nearest.top(1).documents.tolist() == [[3], [2]]
-    assert nearest[np.array([1])].similarities.tolist() == [[0.5, 0.0]]
-    assert (len(nearest), nearest.k) == (2, 2)
-
-
 @KINDS
 def test_no_document_is_its_own_neighbour(make):
     vectors = make(200)

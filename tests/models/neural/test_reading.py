@@ -45,11 +45,10 @@ def test_without_a_mask_a_word_sees_all():
 def test_every_head_has_its_own_numbers():
     layer = plain(SelfAttention(4, 2, masked=False))
     x = torch.tensor([[[1.0, 0.0, 3.0, 0.0], [0.0, 1.0, 0.0, 3.0]]])
-    first, second = layer.shares(x, real([1, 1]))[0].detach()
-    assert math.isclose(first[0, 0], 1 / (1 + math.exp(-1 / math.sqrt(2))), rel_tol=1e-6)
-    assert math.isclose(second[0, 0], 1 / (1 + math.exp(-9 / math.sqrt(2))), rel_tol=1e-6)
-    read = torch.cat([first @ x[0, :, :2], second @ x[0, :, 2:]], 1)
-    assert torch.allclose(layer(x, real([1, 1]))[0], torch.tanh(read))
+    # each word sees itself with a product of 1 in the first head, of 9 in the second
+    one, nine = (1 / (1 + math.exp(-product / math.sqrt(2))) for product in (1, 9))
+    first = torch.tensor([one, 1 - one, 3 * nine, 3 * (1 - nine)])
+    assert torch.allclose(layer(x, real([1, 1]))[0, 0], torch.tanh(first))
 
 
 def test_steps_are_taken_in_their_order():

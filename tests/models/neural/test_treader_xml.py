@@ -121,8 +121,7 @@ def test_rare_labels_may_stand_in_clusters(data):
     settings = {**SMALL, "output": "clusters", "clusters": [0.5, 0.5], "epochs": 6}
     model = TReaderXml(**settings).fit(X, Y, context=context_of(data))
     assert model.clusters_ == [6, 6]
-    ranking = model.rank(X, 12)
-    assert ranking.labels[:, :1].tolist() != ranking.labels[:1, :1].tolist() * len(X)
+    assert model.score(X, Y) > 0.75
 
 
 def test_a_label_that_came_later_is_found_by_its_neighbours(data, tmp_path):

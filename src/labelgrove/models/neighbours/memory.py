@@ -17,7 +17,6 @@ from scipy.sparse import csr_array, hstack, issparse, vstack
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, MissingExtraError
 from labelgrove.core.extras import need
-from labelgrove.core.features import Rows
 from labelgrove.core.threads import workers
 from labelgrove.models.neighbours.beginnings import Beginnings
 from labelgrove.text.vocabulary import read_only
@@ -54,18 +53,6 @@ class Nearest:
 
     def __len__(self) -> int:
         return len(self.documents)
-
-    @property
-    def k(self) -> int:
-        """Places of a text."""
-        return int(self.documents.shape[1])
-
-    def __getitem__(self, rows: Rows) -> Nearest:
-        return Nearest(self.documents[rows], self.similarities[rows])
-
-    def top(self, k: int) -> Nearest:
-        """Return the first k places."""
-        return Nearest(self.documents[:, :k], self.similarities[:, :k])
 
 
 class Memory:

@@ -21,7 +21,6 @@ from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.threads import workers
 from labelgrove.core.types import Estimate, FitContext, Run
 from labelgrove.models.neural.training import estimate
 from labelgrove.models.neural.training.checkpoint import check_all
@@ -34,6 +33,7 @@ from labelgrove.models.neural.training.loop import (
     train,
 )
 from labelgrove.models.neural.training.settings import Training, check_ranges
+from labelgrove.models.neural.training.threads import limited_threads
 
 MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
 FEW_VALIDATION = 100  # of which all are read
@@ -340,14 +340,3 @@ def checksum(*arrays: NDArray[Any]) -> str:
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-@contextmanager
-def limited_threads(threads: int | None) -> Iterator[None]:
-    """Let torch use so many threads for a while."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(workers(threads))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

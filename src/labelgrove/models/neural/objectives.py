@@ -115,8 +115,13 @@ class PooledLabels(AllLabels):
         texts = torch.from_numpy(np.repeat(np.arange(len(rows)), np.diff(truth.indptr)))
         labels = torch.from_numpy(truth.indices.astype(np.int64))
         device = next(network.parameters()).device
-        loss: Tensor = network(*(each.to(device) for each in (tokens, lengths, texts, labels)))
+        given = (each.to(device) for each in (tokens, lengths, *self._beside(rows)))
+        loss: Tensor = network(*given, rows=texts.to(device), labels=labels.to(device))
         return loss
+
+    def _beside(self, rows: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        """Return what the network reads beside these texts."""
+        return ()
 
     def score(self, network: nn.Module) -> float | None:
         """Return the mean nDCG@5 of held-out documents."""

@@ -16,12 +16,13 @@ from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
-from labelgrove.models.neural.classifier import NeuralClassifier, fit_network, limited_threads
+from labelgrove.models.neural.classifier import NeuralClassifier, fit_network
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import Objective, device_of
 from labelgrove.models.neural.training.settings import PretrainedTraining, Training
+from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
 

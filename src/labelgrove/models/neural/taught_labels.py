@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
-from labelgrove.models.neural.objectives import AllLabels, as_ranking, judged
-from labelgrove.models.neural.parts.reading import TaughtNetwork
+from labelgrove.models.neural.objectives import PooledLabels, as_ranking, judged
+from labelgrove.models.neural.parts.pooled import PooledNetwork
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.settings import Training
 
@@ -39,13 +39,13 @@ class Lessons:
         return torch.from_numpy(found.toarray()), torch.from_numpy(words)
 
 
-class TaughtLabels(AllLabels):
+class TaughtLabels(PooledLabels):
     """The loss of the output layer over texts that are read with teacher knowledge.
 
     Parameters
     ----------
     X, Y, validation, training
-        As of `AllLabels`.
+        As of `PooledLabels`.
     lessons, held
         Of the texts, and of those held out.
     """
@@ -62,34 +62,28 @@ class TaughtLabels(AllLabels):
         super().__init__(X, Y, validation, training)
         self._lessons, self._held = lessons, held
 
-    def loss(self, network: nn.Module, rows: NDArray[np.int64]) -> Tensor:
-        """Return the loss of the output layer."""
-        truth = self._Y[rows]
-        texts = torch.from_numpy(np.repeat(np.arange(len(rows)), np.diff(truth.indptr)))
-        labels = torch.from_numpy(truth.indices.astype(np.int64))
-        given = (*padded(self._X, rows), *self._lessons.of(rows), texts, labels)
-        device = next(network.parameters()).device
-        loss: Tensor = network(*(each.to(device) for each in given))
-        return loss
+    def _beside(self, rows: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        return self._lessons.of(rows)
 
     def score(self, network: nn.Module) -> float | None:
         """Return the mean nDCG@5 of held-out documents."""
         if self._validation is None or self._held is None:
             return None
-        assert isinstance(network, TaughtNetwork)
+        assert isinstance(network, PooledNetwork)
         X, Y = self._validation
         return float(judged(ranked(network, X, self._held, 5, self._training.batch), Y).mean())
 
 
 def ranked(
-    network: TaughtNetwork, X: TokenSequences, lessons: Lessons, k: int, batch: int
+    network: PooledNetwork, X: TokenSequences, lessons: Lessons, k: int, batch: int
 ) -> Ranking:
     """Rank texts with their teacher knowledge batch by batch, those of like length together."""
     ranking = Ranking.empty(len(X), k)
     device = next(network.parameters()).device
     for rows in by_length(X.lengths, batch):
-        given = (*padded(X, rows), *lessons.of(rows))
-        hidden = network(*(each.to(device) for each in given))
-        found = as_ranking(*network.output.rank(hidden, k)).pad(k)
+        tokens, lengths, *beside = (
+            each.to(device) for each in (*padded(X, rows), *lessons.of(rows))
+        )
+        found = as_ranking(*network.rank(tokens, lengths, k, *beside)).pad(k)
         ranking.labels[rows], ranking.scores[rows] = found.labels, found.scores
     return ranking

@@ -43,19 +43,20 @@ from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration, fit_calibration
 from labelgrove.models.neighbours.memory import Nearest
 from labelgrove.models.neighbours.neighbourhood import Neighbourhood
-from labelgrove.models.neural.classifier import checksum, fit_network, limited_threads
+from labelgrove.models.neural.classifier import checksum, fit_network
 from labelgrove.models.neural.explaining import path_gradients
 from labelgrove.models.neural.parts.cluster_sizes import sizes_for, weights_of
 from labelgrove.models.neural.parts.embedding import WordEmbedding
 from labelgrove.models.neural.parts.label_clusters import new_output
-from labelgrove.models.neural.parts.pooled import bottleneck
-from labelgrove.models.neural.parts.reading import DualReader, Step, TaughtNetwork
+from labelgrove.models.neural.parts.pooled import PooledNetwork, bottleneck
+from labelgrove.models.neural.parts.reading import DualReader, Step
 from labelgrove.models.neural.taught_labels import Lessons, TaughtLabels, ranked
 from labelgrove.models.neural.teacher import Teacher, new_teacher
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.estimate import Size
 from labelgrove.models.neural.training.loop import device_of
 from labelgrove.models.neural.training.settings import PooledTraining, Training
+from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.models.neural.words import WordClassifier
 
 NEAR = "near"  # the view in which neighbours are looked for, unless that is the words
@@ -304,14 +305,14 @@ class TReaderXml(WordClassifier):
 
     def _built(
         self, vectors: Tensor, counts: NDArray[np.int64], n_documents: int = 0
-    ) -> TaughtNetwork:
+    ) -> PooledNetwork:
         words = WordEmbedding(vectors, self.train_vectors, self.vector_dropout)
         reader = DualReader(words, self.heads, self.reading, self.teacher)
         between = bottleneck(reader.n_outputs, self.bottleneck, nn.Identity(), self.dropout)
         output = new_output(
             self.bottleneck, counts, self.clusters_, self.decay, bias=True, n_documents=n_documents
         )
-        return TaughtNetwork(reader, between, output)
+        return PooledNetwork(reader, between, output)
 
     def _network(self, number: int) -> nn.Module:
         counts = np.zeros(len(self.taught_), np.int64)
@@ -357,9 +358,9 @@ class TReaderXml(WordClassifier):
         raise NotImplementedError  # `_rank` needs more than words
 
     @property
-    def _trained(self) -> TaughtNetwork:
+    def _trained(self) -> PooledNetwork:
         network = self.networks_[0]
-        assert isinstance(network, TaughtNetwork)
+        assert isinstance(network, PooledNetwork)
         return network
 
     # --- remembering --------------------------------------------------------------------------
@@ -407,15 +408,17 @@ class TReaderXml(WordClassifier):
         network = self._trained.to(device).eval().requires_grad_(requires_grad=False)
         given = (each.to(device) for each in (*padded(tokens, np.array([0])), *lessons))
         ids, lengths, shares, words = given
+        reader = network.reader
+        assert isinstance(reader, DualReader)
 
         def log_odds(vectors: Tensor) -> Tensor:
             n = len(vectors)
-            read = network.reader.read(vectors, lengths.expand(n), shares.expand(n, -1), words)
+            read = reader.read(vectors, lengths.expand(n), shares.expand(n, -1), words)
             chance = network.output.log_probability(network.between(read), label)
             return chance - torch.log1p(-chance.exp().clamp(max=1 - 1e-6))
 
         with limited_threads(self.threads):
-            end = network.reader.words(ids).detach()
+            end = reader.words(ids).detach()
             weights, _ = path_gradients(torch.zeros_like(end), end, log_odds)
         return weights.cpu().numpy().astype(np.float32)
 

@@ -55,14 +55,14 @@ class PooledNetwork(nn.Module):
     Parameters
     ----------
     reader
-        Of the text.
+        Of the text, and of what may stand beside it.
     between
         From its vector to that of the output layer.
     output
         Judges the labels.
     """
 
-    def __init__(self, reader: Reader, between: nn.Module, output: Output) -> None:
+    def __init__(self, reader: nn.Module, between: nn.Module, output: Output) -> None:
         super().__init__()
         self.reader, self.between, self.output = reader, between, output
         self.leaves_parts_out = output.leaves_parts_out
@@ -71,6 +71,7 @@ class PooledNetwork(nn.Module):
         self,
         tokens: Tensor,
         lengths: Tensor,
+        *beside: Tensor,
         rows: Tensor | None = None,
         labels: Tensor | None = None,
     ) -> Tensor:
@@ -80,17 +81,21 @@ class PooledNetwork(nn.Module):
         ----------
         tokens, lengths
             Shapes (b, T) and (b,).
+        *beside
+            What else its reader is given.
         rows, labels
             `Positives`, apart: tensors alone pass through all that may be wrapped around here.
         """
-        hidden: Tensor = self.between(self.reader(tokens, lengths))
+        hidden: Tensor = self.between(self.reader(tokens, lengths, *beside))
         if rows is None or labels is None:
             return hidden
         return self.output.loss(hidden, Positives(rows, labels))
 
-    def rank(self, tokens: Tensor, lengths: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def rank(
+        self, tokens: Tensor, lengths: Tensor, k: int, *beside: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return the best labels and their probabilities, both (b, k), of tokens (b, T)."""
-        return self.output.rank(self(tokens, lengths), k)
+        return self.output.rank(self(tokens, lengths, *beside), k)
 
 
 def bottleneck(n_inputs: int, n_outputs: int, activation: nn.Module, dropout: float) -> nn.Module:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from labelgrove.models.neural.parts.embedding import WordEmbedding, mask_of
-from labelgrove.models.neural.parts.outputs import Output, Positives
 from labelgrove.text import PAD
 
 Step = Literal["masked", "plain", "residual"]
@@ -29,13 +27,6 @@ class SelfAttention(nn.Module):
     masked
         Let every word see itself and what stands before it only. The printed mask, an upper
         triangle of ones, would hide what stands before.
-
-    Examples
-    --------
-    >>> layer = SelfAttention(2, 1, masked=True)
-    >>> seen = layer.shares(torch.ones(1, 3, 2), torch.tensor([[True, True, False]]))[0, 0]
-    >>> [[round(share, 2) for share in row] for row in seen.tolist()]
-    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.33, 0.33, 0.33]]
     """
 
     def __init__(self, size: int, heads: int, masked: bool) -> None:
@@ -58,12 +49,6 @@ class SelfAttention(nn.Module):
         query, key, value = (self._parted(part(x)) for part in (self.query, self.key, self.value))
         read = scaled_dot_product_attention(query, key, value, self._allowed(real))
         return torch.tanh(self.out(read.transpose(1, 2).flatten(2)))
-
-    def shares(self, x: Tensor, real: Tensor) -> Tensor:
-        """Return how much of each head's look every word has, shape (b, heads, T, T)."""
-        query, key = self._parted(self.query(x)), self._parted(self.key(x))
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[3])
-        return scores.masked_fill(~self._allowed(real), -torch.inf).softmax(3)
 
     def _parted(self, x: Tensor) -> Tensor:
         """Return vectors (b, T, heads * m) as (b, heads, T, m)."""
@@ -181,45 +166,3 @@ def taught(vectors: Tensor, lessons: Tensor, shares: Tensor) -> tuple[Tensor, Te
     words = (lessons != PAD).to(vectors.dtype)
     told = shares @ (vectors * words[:, :, None]).flatten(1)
     return told.view(len(shares), *vectors.shape[1:]), shares @ words > 0
-
-
-class TaughtNetwork(nn.Module):
-    """A reader of texts and teacher knowledge, a bottleneck, an output layer.
-
-    Parameters
-    ----------
-    reader
-        Of both.
-    between
-        From its vector to that of the output layer.
-    output
-        Judges the labels.
-    """
-
-    def __init__(self, reader: DualReader, between: nn.Module, output: Output) -> None:
-        super().__init__()
-        self.reader, self.between, self.output = reader, between, output
-        self.leaves_parts_out = output.leaves_parts_out
-
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor,
-        shares: Tensor,
-        lessons: Tensor,
-        rows: Tensor | None = None,
-        labels: Tensor | None = None,
-    ) -> Tensor:
-        """Return what the output layer sees (b, m), or, given true labels, the loss.
-
-        Parameters
-        ----------
-        tokens, lengths, shares, lessons
-            As of `DualReader`.
-        rows, labels
-            `Positives`, apart.
-        """
-        hidden: Tensor = self.between(self.reader(tokens, lengths, shares, lessons))
-        if rows is None or labels is None:
-            return hidden
-        return self.output.loss(hidden, Positives(rows, labels))

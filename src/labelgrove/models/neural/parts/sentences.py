@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.models.neural.classifier import limited_threads
 from labelgrove.models.neural.parts import pretrained
 from labelgrove.models.neural.training.batches import by_length, first_words, padded
 from labelgrove.models.neural.training.loop import device_of
+from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
 
 BATCH = 32
