@@ -6,25 +6,25 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.features import Views
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.threads import workers
-from labelgrove.core.types import Document, Estimate, Explanation, Run, Tag
+from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.corpus import Corpus, read_corpus
-from labelgrove.evaluation import Calibration, Decision, capped_rows, evaluate
+from labelgrove.evaluation import Calibration, Decision
 from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
 from labelgrove.models import MODELS
 from labelgrove.tagger import saving
 from labelgrove.tagger.combining import combine
+from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.learning import (
     PLACES,
     Chosen,
@@ -35,56 +35,12 @@ from labelgrove.tagger.learning import (
     prepare,
 )
 from labelgrove.tagger.remembering import remember
+from labelgrove.tagger.scoring import Scores, judge
 
 BATCH_DOCUMENTS = 4096
 SHOWN_DOCUMENTS = 512  # after which progress is shown where documents are scored
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
-
-
-class Evidence(NamedTuple):
-    """Words of a text that spoke for a label (positive weight) or against it."""
-
-    text: str
-    weight: float
-    places: tuple[tuple[int, int], ...]
-
-
-class SimilarDocument(NamedTuple):
-    """A remembered document that is like a text.
-
-    Parameters
-    ----------
-    text
-        How it begins; empty where that is not known.
-    similarity
-        The cosine of both, at most 1.
-    labels
-        Names of its labels.
-    has_label
-        Whether the label asked for is among them.
-    """
-
-    text: str
-    similarity: float
-    labels: tuple[str, ...]
-    has_label: bool
-
-
-class Reasons(list[Evidence]):
-    """Words behind a label, with ``neighbours``: similar documents that a model thought of."""
-
-    def __init__(self, words: Iterable[Evidence], neighbours: Sequence[SimilarDocument]) -> None:
-        super().__init__(words)
-        self.neighbours = neighbours
-
-
-class Scores(dict[str, float]):
-    """Metrics by name, with ``notes`` on what a reader should know about them."""
-
-    def __init__(self, values: Mapping[str, float], notes: list[str]) -> None:
-        super().__init__(values)
-        self.notes = notes
 
 
 class Tagger(Configured):
@@ -168,7 +124,7 @@ class Tagger(Configured):
         self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
         if learned.held_out is not None:
             ranking, Y = learned.held_out
-            self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
+            self.scores_ = dict(judge(self.labels_, Y, ranking, self._threshold("auto"), (1, 3, 5)))
         return self
 
     def estimate(
@@ -241,6 +197,13 @@ class Tagger(Configured):
             Names and hierarchy of labels that are not known yet; what is known stays.
         progress
             Where progress is shown.
+
+        Examples
+        --------
+        >>> tagger = Tagger("knn", validation=0).fit(["a red car", "apple pie"], [["car"], ["pie"]])
+        >>> wiser = tagger.learn(["a red apple"], [["fruit"]])
+        >>> [tag.label for tag in wiser.tag("a red apple", k=1)], len(tagger.labels_)
+        (['fruit'], 2)
         """
         learned = self._learned()
         learned.model.check_remembers()
@@ -344,37 +307,7 @@ class Tagger(Configured):
         label
             A label's id or name.
         """
-        learned = self._learned()
-        number = learned.labels.find(label)
-        if number >= learned.labels.n_labels:
-            raise InputError(f"{label!r} had no document in training, so nothing was learned of it")
-        X: Any = learned.features([text])
-        explanation = learned.model.explain(X, 0, number)
-        by_feature = issparse(X[explanation.view] if isinstance(X, Views) else X)
-        weights = dict(zip(explanation.ids.tolist(), explanation.weights.tolist(), strict=True))
-        places: dict[int, list[tuple[int, int]]] = {}
-        spans = learned.featurizers[explanation.view].spans(text)
-        for position, (feature, start, end) in enumerate(spans):
-            places.setdefault(feature if by_feature else position, []).append((start, end))
-        found = [
-            Evidence(text[spots[0][0] : spots[0][1]], weights[key], tuple(spots))
-            for key, spots in places.items()
-            if key in weights
-        ]
-        found.sort(key=lambda evidence: -abs(evidence.weight))
-        return Reasons(found, self._similar(explanation, number))
-
-    def _similar(self, explanation: Explanation, label: int) -> list[SimilarDocument]:
-        names = self.labels_.names
-        return [
-            SimilarDocument(
-                near.text,
-                near.similarity,
-                tuple(names[number] for number in near.labels),
-                label in near.labels,
-            )
-            for near in explanation.neighbours
-        ]
+        return explain(self._learned(), text, label)
 
     def set_threads(self, threads: int | None) -> None:
         """Let model and featurizers use so many threads from now on; None for all cores."""
@@ -413,7 +346,7 @@ class Tagger(Configured):
         raw, Y = plain._rank_known(corpus, PLACES, "calibrating", progress)
         self.learned_ = calibrated_on(learned, raw, Y)
         ranking = self.learned_.calibrated(raw)
-        self.scores_ = dict(self._judge(Y, ranking, "auto", (1, 3, 5)))
+        self.scores_ = dict(judge(self.labels_, Y, ranking, self._threshold("auto"), (1, 3, 5)))
         return self
 
     # --- scoring ------------------------------------------------------------------------------
@@ -456,7 +389,7 @@ class Tagger(Configured):
                     "labels_of knows other labels: give what learn made of this tagger"
                 )
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
-        return self._judge(Y, ranking, threshold, ks, space)
+        return judge(self.labels_, Y, ranking, self._threshold(threshold), ks, space)
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
@@ -485,38 +418,6 @@ class Tagger(Configured):
             raise InputError(f"{corpus.name} holds no documents to score on")
         Y = (space or self.labels_).encode(truth, unseen="append")
         return Ranking.concatenate(rankings), Y
-
-    def _judge(
-        self,
-        Y: csr_array,
-        ranking: Ranking,
-        threshold: float | str,
-        ks: tuple[int, ...],
-        counted: LabelSpace | None = None,
-    ) -> Scores:
-        least, space = self._threshold(threshold), self.labels_
-        propensities = (counted or space).propensities(n_columns=Y.shape[1])
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        unseen = int((counts[space.n_labels :] > 0).sum())
-        values = evaluate(
-            Y, ranking, ks=ks, threshold=least, propensities=propensities,
-            n_labels=space.n_labels + unseen,  # concepts that nobody uses are no labels
-        )  # fmt: skip
-        notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
-        if capped := capped_rows(ranking, least, space.n_labels):
-            notes.append(
-                f"{capped:,} documents may have more than {ranking.k} labels above the "
-                f"threshold; F1 and its kin count the best {ranking.k}"
-            )
-        if unseen:
-            share = counts[space.n_labels :].sum() / counts.sum()
-            notes.append(
-                f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
-                "and count as misses"
-            )
-        if bare := int((np.diff(Y.indptr) == 0).sum()):
-            notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
-        return Scores(values, notes)
 
     # --- scikit-learn -------------------------------------------------------------------------
 

@@ -1,0 +1,84 @@
+"""What in a text spoke for a label: words, and similar documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from scipy.sparse import issparse
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Views
+from labelgrove.core.types import Explanation
+from labelgrove.tagger.learning import Learned
+
+
+class Evidence(NamedTuple):
+    """Words of a text that spoke for a label (positive weight) or against it."""
+
+    text: str
+    weight: float
+    places: tuple[tuple[int, int], ...]
+
+
+class SimilarDocument(NamedTuple):
+    """A remembered document that is like a text.
+
+    Parameters
+    ----------
+    text
+        How it begins; empty where that is not known.
+    similarity
+        The cosine of both, at most 1.
+    labels
+        Names of its labels.
+    has_label
+        Whether the label asked for is among them.
+    """
+
+    text: str
+    similarity: float
+    labels: tuple[str, ...]
+    has_label: bool
+
+
+class Reasons(list[Evidence]):
+    """Words behind a label, with ``neighbours``: similar documents that a model thought of."""
+
+    def __init__(self, words: Iterable[Evidence], neighbours: Sequence[SimilarDocument]) -> None:
+        super().__init__(words)
+        self.neighbours = neighbours
+
+
+def explain(learned: Learned, text: str, label: str) -> Reasons:
+    """Return the words of a text behind a label, given by id or name; see `Tagger.explain`."""
+    number = learned.labels.find(label)
+    if number >= learned.labels.n_labels:
+        raise InputError(f"{label!r} had no document in training, so nothing was learned of it")
+    X: Any = learned.features([text])
+    explanation = learned.model.explain(X, 0, number)
+    by_feature = issparse(X[explanation.view] if isinstance(X, Views) else X)
+    weights = dict(zip(explanation.ids.tolist(), explanation.weights.tolist(), strict=True))
+    places: dict[int, list[tuple[int, int]]] = {}
+    spans = learned.featurizers[explanation.view].spans(text)
+    for position, (feature, start, end) in enumerate(spans):
+        places.setdefault(feature if by_feature else position, []).append((start, end))
+    found = [
+        Evidence(text[spots[0][0] : spots[0][1]], weights[key], tuple(spots))
+        for key, spots in places.items()
+        if key in weights
+    ]
+    found.sort(key=lambda evidence: -abs(evidence.weight))
+    return Reasons(found, _similar(learned.labels.names, explanation, number))
+
+
+def _similar(names: Sequence[str], explanation: Explanation, label: int) -> list[SimilarDocument]:
+    return [
+        SimilarDocument(
+            near.text,
+            near.similarity,
+            tuple(names[number] for number in near.labels),
+            label in near.labels,
+        )
+        for near in explanation.neighbours
+    ]

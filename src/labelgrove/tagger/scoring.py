@@ -1,0 +1,69 @@
+"""How good a ranking of documents with known labels is, and what a reader should know of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.core.ranking import Ranking
+from labelgrove.evaluation import capped_rows, evaluate
+from labelgrove.labels import LabelSpace
+
+
+class Scores(dict[str, float]):
+    """Metrics by name, with ``notes`` on what a reader should know about them."""
+
+    def __init__(self, values: Mapping[str, float], notes: list[str]) -> None:
+        super().__init__(values)
+        self.notes = notes
+
+
+def judge(
+    space: LabelSpace,
+    Y: csr_array,
+    ranking: Ranking,
+    least: float,
+    ks: tuple[int, ...],
+    counted: LabelSpace | None = None,
+) -> Scores:
+    """Return the metrics of a ranking.
+
+    Parameters
+    ----------
+    space
+        The labels that the tagger knows.
+    Y
+        True labels, shape (n, M); columns from L on are those that it does not know.
+    ranking
+        Of the n documents.
+    least
+        From which probability on a label counts as given.
+    ks
+        The places at which rankings are cut.
+    counted
+        By whose counts labels are rare for PSP; ``space`` by default.
+    """
+    propensities = (counted or space).propensities(n_columns=Y.shape[1])
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    unseen = int((counts[space.n_labels :] > 0).sum())
+    values = evaluate(
+        Y, ranking, ks=ks, threshold=least, propensities=propensities,
+        n_labels=space.n_labels + unseen,  # concepts that nobody uses are no labels
+    )  # fmt: skip
+    notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
+    if capped := capped_rows(ranking, least, space.n_labels):
+        notes.append(
+            f"{capped:,} documents may have more than {ranking.k} labels above the "
+            f"threshold; F1 and its kin count the best {ranking.k}"
+        )
+    if unseen:
+        share = counts[space.n_labels :].sum() / counts.sum()
+        notes.append(
+            f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
+            "and count as misses"
+        )
+    if bare := int((np.diff(Y.indptr) == 0).sum()):
+        notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
+    return Scores(values, notes)
