@@ -1,1 +1,1 @@
-"""What people look at: tables, figures and pages of results."""
+"""Results that people look at: pages, figures and tables, and what is written on them."""
