@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -31,9 +31,8 @@ from labelgrove.evaluation import (
 )
 from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums
 from labelgrove.labels import LabelSpace
-from labelgrove.report.contestants import Contestant
+from labelgrove.report.contestants import PLACES, Contestant, alike
 from labelgrove.report.wording import several
-from labelgrove.tagger.combining import together
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 GROUPS = ("frequent", "middle", "rare")
@@ -173,9 +172,9 @@ def compare(
     names = check_metrics(metrics)
     if len(contestants) < 2:
         raise InputError(f"a comparison needs two taggers or more, got {len(contestants)}")
-    space = together([each.labels for each in contestants])
+    asked = alike(contestants)
+    space = asked[0].labels
     Y = space.encode((document.labels for document in corpus), unseen="append")
-    asked = [each.renumbered(space) for each in contestants]
     n_pairs = len(asked) * (len(asked) - 1) // 2
     drawn = resamples or max(RESAMPLES, FOR_A_PAIR * n_pairs)
     parts = [
@@ -205,6 +204,17 @@ def compare(
         resamples=drawn,
         notes=_notes(contestants, space, Y),
     )
+
+
+def places(metrics: Iterable[str]) -> int:
+    """Return how many labels per document the metrics look at, at least 100.
+
+    Examples
+    --------
+    >>> places(["P@5", "nDCG@200", "micro-F1"])
+    200
+    """
+    return max(PLACES, *(int(f"0{metric.partition('@')[2]}") for metric in metrics))
 
 
 def _pairs(

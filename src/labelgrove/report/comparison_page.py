@@ -1,4 +1,4 @@
-"""A comparison as a page: tables, scores with intervals, the critical difference."""
+"""The parts of a comparison's page: tables, scores with intervals, the critical difference."""
 
 from __future__ import annotations
 
@@ -13,57 +13,49 @@ from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_tables import BY_FREQUENCY
 from labelgrove.report.contestants import overlap_table
 from labelgrove.report.figures import INK, SERIES, drawn
-from labelgrove.report.page import Section, beside, captioned, page, paragraph, text
-from labelgrove.report.records import OverSetsComparison, Standing
-from labelgrove.report.wording import named, several
+from labelgrove.report.page import Section, beside, captioned, paragraph, text
+from labelgrove.report.records import OverSetsComparison
+from labelgrove.report.wording import named
 
 LONGEST = 22  # characters of a name beside a figure's axis
 
 
-def comparison_page(found: Comparison) -> str:
-    """Return the page of a comparison on one test set."""
-    told = comparison_tables.notes(found)
+def comparison_sections(found: Comparison) -> list[Section]:
+    """Return the parts of the page of a comparison on one test set."""
     scores = comparison_tables.score_table(found).html()
     if found.tested:
-        scores += beside([_intervals(found, metric) for metric in found.metrics])
+        told = (
+            "Dots are scores, lines their 95% intervals. Blue: the best, filled, and what is not "
+            "significantly different from it."
+        )
+        scores += paragraph(told) + beside([_intervals(found, metric) for metric in found.metrics])
         scores += comparison_tables.interval_table(found).html()
     frequency = [comparison_tables.frequency_table(found, key).html() for key in BY_FREQUENCY]
     lead = (
         "Labels in three groups that hold equal shares of all occurrences in training: a few "
         "frequent ones, more in the middle, and the long tail of the rare."
     )
-    sections = [
-        Section("Scores", scores + _list(told)),
+    return [
+        Section("Scores", scores),
         Section("Every two", comparison_tables.pair_table(found).html()),
         Section("Quality and cost", comparison_tables.cost_table(found).html()),
         Section("Where each wins", paragraph(lead) + "\n".join(frequency)),
         Section("How far they agree", overlap_table(found.contestants).html()),
     ]
-    title = f"{several(len(found.names), 'tagger')} on {found.test}"
-    return page(title, sections, lead=paragraph(f"{', '.join(found.names)}: {_size(found)}"))
 
 
-def records_page(found: OverSetsComparison) -> str:
-    """Return the page of a comparison over several data sets."""
-    shown = []
+def record_sections(found: OverSetsComparison) -> list[Section]:
+    """Return the parts of the page of a comparison over several data sets."""
+    sections = []
     for standing in found.standings:
         body = record_tables.score_table(found, standing).html()
         if standing.ranks is not None and len(found.systems) > 1:
-            body += _ranks(found.systems, standing, standing.ranks)
-        shown.append(Section(standing.metric, body))
+            body += _ranks(found.systems, standing.metric, standing.ranks)
+        sections.append(Section(standing.metric, body))
     rest = record_tables.tables(found)[len(found.standings) :]
-    body = "\n".join(table.html() for table in rest)
-    sections = [*shown, Section("Tests and cost", body + _list(record_tables.notes(found)))]
-    systems, sets = several(len(found.systems), "system"), several(len(found.sets), "data set")
-    return page(f"{systems} on {sets}", sections, lead=paragraph(", ".join(found.systems)))
-
-
-def _size(found: Comparison) -> str:
-    return f"{several(found.documents, 'document')}, {', '.join(found.metrics)}"
-
-
-def _list(notes: Sequence[str]) -> str:
-    return '<ul class="quiet">' + "".join(f"<li>{text(note)}</li>" for note in notes) + "</ul>"
+    if rest:
+        sections.append(Section("Tests and cost", "\n".join(table.html() for table in rest)))
+    return sections
 
 
 def _intervals(found: Comparison, metric: str) -> str:
@@ -82,14 +74,12 @@ def _intervals(found: Comparison, metric: str) -> str:
         axes.set_yticks(range(len(order)), [named(found.names[i], LONGEST) for i in order])
         axes.set_ylim(len(order) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("%")
 
-    caption = f"{metric} with 95% intervals; blue: the best, and what is not told apart from it"
-    figure = drawn(draw, label=caption, height=80 + 26 * len(order))
-    return captioned(figure, text(caption))
+    figure = drawn(draw, label=f"{metric} with 95% intervals", height=80 + 26 * len(order))
+    return captioned(figure, text(f"{metric}, %"))
 
 
-def _ranks(systems: Sequence[str], standing: Standing, ranks: Ranks) -> str:
+def _ranks(systems: Sequence[str], metric: str, ranks: Ranks) -> str:
     """Return average ranks on a line, those not told apart joined by bars."""
     order = np.argsort(ranks.average, kind="stable")
     average = ranks.average[order]
@@ -113,7 +103,7 @@ def _ranks(systems: Sequence[str], standing: Standing, ranks: Ranks) -> str:
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("average rank, 1 is the best")
 
-    caption = f"Average ranks by {standing.metric}"
+    caption = f"Average ranks by {metric}"
     if ranks.critical is not None:
         caption += (
             f"; bars join systems that are not told apart (critical difference "

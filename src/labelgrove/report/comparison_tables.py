@@ -44,7 +44,7 @@ def notes(found: Comparison) -> list[str]:
         "intervals hold 95% of the samples; Wilcoxon's signed-rank test is over the documents' "
         "scores, and is corrected alike",
     ]
-    costs = "time is that of reading and tagging the test documents"
+    costs = "time is that of reading and tagging the test documents, after a first one"
     if any(each.memory is not None for each in found.contestants):
         costs += (
             "; memory is the most that the whole process held while a tagger was loaded and used, "
@@ -87,8 +87,9 @@ def pair_table(found: Comparison) -> Table:
         tests = [p_value(pair.p), p_value(pair.wilcoxon)]
         rows.append([*who, f"{100 * pair.value:+.1f}", within, *tests, documents])
     heads = ["", "first", "second", "difference", "95% interval"]
-    heads += ["p, bootstrap", "p, Wilcoxon", "better / worse documents"]
-    return Table(heads, rows, title="Every two, in points: the first is ahead", words=3)
+    heads += ["p, bootstrap", "p, Wilcoxon", "documents"]
+    title = "Every two, in points, and documents on which the first is better / worse"
+    return Table(heads, rows, title=title, words=3)
 
 
 def cost_table(found: Comparison) -> Table:
@@ -96,7 +97,7 @@ def cost_table(found: Comparison) -> Table:
     shown = "nDCG@5" if "nDCG@5" in found.metrics else found.metrics[0]
     rows = []
     for each, scores in zip(found.contestants, found.scores, strict=True):
-        a_document = duration(each.seconds / found.documents)
+        a_document = f"{1000 * each.seconds / found.documents:.3g} ms"
         memory = NONE if each.memory is None else size(each.memory)
         times = [duration(each.seconds), a_document]
         quality = percent(scores[shown].value)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from labelgrove.labels import LabelSpace
 from labelgrove.report.memory import peak_memory, reset_peak_memory
 from labelgrove.report.tables import Table
 from labelgrove.tagger import Tagger
+from labelgrove.tagger.combining import together
 
 PLACES = 100  # labels asked for per document, as `Tagger.evaluate` does
 SHARED = (1, 2, 3, 4, 5)  # places among which labels in common are counted
@@ -81,8 +82,13 @@ def ask(
     threshold: float | str = "auto",
     progress: Progress | None = None,
 ) -> Contestant:
-    """Let a tagger rank the documents of a corpus."""
+    """Let a tagger rank the documents of a corpus.
+
+    The first is ranked before, so that the time does not hold what is done once only: code that
+    is compiled, files that are mapped.
+    """
     decision = tagger.decision(threshold)
+    tagger.rank([document.text for document in islice(corpus, 1)], k)
     began = time.perf_counter()
     ranking, _ = tagger.rank_known(corpus, k=k, progress=progress)
     seconds = time.perf_counter() - began
@@ -126,6 +132,12 @@ def ask_saved(
         del tagger  # before the next is loaded
         found.append(replace(asked, memory=memory, size=_size(Path(folder))))
     return found
+
+
+def alike(contestants: Sequence[Contestant]) -> list[Contestant]:
+    """Return all with their labels numbered in one space, which has the labels of all."""
+    space = together([each.labels for each in contestants])
+    return [each.renumbered(space) for each in contestants]
 
 
 def distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
