@@ -21,7 +21,7 @@ from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
-from labelgrove.evaluation.threshold import Threshold, tune_threshold
+from labelgrove.evaluation.threshold import Threshold, tune_label_thresholds, tune_threshold
 
 __all__ = [
     "Areas",
@@ -54,5 +54,6 @@ __all__ = [
     "propensity_gains",
     "recall",
     "reliability",
+    "tune_label_thresholds",
     "tune_threshold",
 ]
