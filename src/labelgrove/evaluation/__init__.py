@@ -49,7 +49,7 @@ from labelgrove.evaluation.significance import (
     paired_bootstrap,
     wilcoxon,
 )
-from labelgrove.evaluation.threshold import Threshold, tune_threshold
+from labelgrove.evaluation.threshold import Threshold, tune_label_thresholds, tune_threshold
 
 __all__ = [
     "LOWER_IS_BETTER",
@@ -103,6 +103,7 @@ __all__ = [
     "recall",
     "reliability",
     "resampled",
+    "tune_label_thresholds",
     "tune_threshold",
     "values",
     "wilcoxon",

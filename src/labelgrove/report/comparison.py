@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isclose
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from labelgrove.evaluation import (
     wilcoxon,
 )
 from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums
+from labelgrove.evaluation.significance import without_noise
 from labelgrove.labels import LabelSpace
 from labelgrove.report.contestants import PLACES, Contestant, alike
 from labelgrove.report.wording import several
@@ -131,7 +133,7 @@ class Comparison:
         """Return the numbers of the contestants with the best value."""
         found = [scores[metric].value for scores in self.scores]
         top = min(found) if metric in LOWER_IS_BETTER else max(found)
-        return {number for number, value in enumerate(found) if value == top}
+        return {i for i, value in enumerate(found) if isclose(value, top, abs_tol=1e-12)}
 
     def level_with_best(self, metric: str) -> set[int]:
         """Return the numbers of those that are not significantly worse than a best one."""
@@ -237,7 +239,8 @@ def _pairs(
         p, better, worse = None, None, None
         if metric not in AVERAGES and isinstance(own, Sums) and isinstance(other, Sums):
             p = wilcoxon(own.part, other.part).p
-            better, worse = (int((sign * s * (own.part - other.part) > 0).sum()) for s in (1, -1))
+            gaps = without_noise(sign * (own.part - other.part))
+            better, worse = int((gaps > 0).sum()), int((gaps < 0).sum())
         found.append(Pair(metric, first, second, *gap, p, better, worse))
     if parts[0][metric].part.shape[-1] < FEWEST:
         return [each._replace(low=None, high=None, p=None, wilcoxon=None) for each in found]
