@@ -14,6 +14,7 @@ import numpy as np
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.storage import read_manifest
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, overlap
 from labelgrove.labels import LabelSpace
@@ -121,8 +122,11 @@ def ask_saved(
     progress
         Where progress is shown.
     """
+    names = distinct(folders)
+    for folder in folders:  # what is no tagger is told before the work
+        read_manifest(folder, verify=False)
     found = []
-    for name, folder in zip(distinct(folders), folders, strict=True):
+    for name, folder in zip(names, folders, strict=True):
         measured = reset_peak_memory()
         tagger = Tagger.load(folder)
         tagger.set_threads(threads)
