@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 
 
 @options.reads_documents
@@ -19,9 +18,7 @@ def evaluate(
     at: Annotated[
         str, typer.Option(help="Places at which rankings are cut, separated by commas.")
     ] = "1,3,5",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the scores to this file too.")
-    ] = None,
+    json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
@@ -29,32 +26,23 @@ def evaluate(
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
     from labelgrove.cli.tables import print_scores
-    from labelgrove.tagger import Tagger
+    from labelgrove.tagger import Tagger, evaluation_record
 
     ks = _places(at)
-    if json_file is not None and (json_file.is_dir() or not json_file.parent.is_dir()):
-        raise typer.BadParameter(f"--json needs a file in a folder that exists, got {json_file}")
+    json_file.check(json_to)
     progress = options.open_progress(quiet)
-    tagger = Tagger.load(folder)
+    tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)
     corpus = reading.open(source)
     chosen = options.read_threshold(threshold)
     scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)
     options.say_skipped(corpus)
-    print_scores(f"{tagger.model_.name} on {source}, %", scores)
-    for note in scores.notes:
-        print(note)
-    if json_file is not None:
-        record = {
-            "model": tagger.model_.name,
-            "test": str(source),
-            "scores": dict(scores),
-            "notes": scores.notes,
-        }
-        text = json.dumps(record, ensure_ascii=False, indent=1) + "\n"
-        temporary = json_file.with_name(f".{json_file.name}.part")
-        temporary.write_text(text, "utf-8", "surrogateescape")
-        temporary.replace(json_file)
+    if not json_file.alone(json_to):
+        print_scores(f"{tagger.model_.name} on {source}, %", scores)
+        for note in scores.notes:
+            print(note)
+    record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
+    json_file.write(json_to, record)
 
 
 def _places(at: str) -> tuple[int, ...]:

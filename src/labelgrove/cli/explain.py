@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from labelgrove.cli import json_file, options
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from labelgrove.tagger import Evidence, SimilarDocument
+    from labelgrove.core.progress import Progress
+    from labelgrove.tagger import Evidence, Reasons, SimilarDocument, Tagger
 
+BEST = 100  # labels among which one has a probability
 NEIGHBOURS = 5  # similar documents that are shown
 LABELS = 60  # characters of their labels
 HEADS = ("like it", "has it", "document", "labels")
@@ -41,41 +46,88 @@ def explain(
     ] = None,
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
+    json_to: json_file.Option = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show which words of a text spoke for a label (green) and which against it (red).
 
     Below them stand the documents that are most like the text, if the model remembers any.
     """
-    from rich.console import Console
-
     from labelgrove.tagger import Tagger
 
     if html is not None and (html.is_dir() or not html.parent.is_dir()):
         raise typer.BadParameter(f"--html needs a file in a folder that exists, got {html}")
-    tagger = Tagger.load(folder)
-    ranked = tagger.tag(text, k=max(k, 100))
-    scores = {tag.label: tag.score for tag in ranked}
-    if label:
-        numbers = [tagger.labels_.find(each) for each in label]
-    else:
-        numbers = [tagger.labels_.find(tag.label) for tag in ranked[:k]]
-    console, sections = Console(highlight=False), []
-    for number in numbers:
-        chosen, name = tagger.labels_.ids[number], tagger.labels_.names[number]
-        evidence = tagger.explain(text, chosen)
-        shares = shares_of(evidence, len(text))
-        known = f"{scores[chosen]:.2f}" if chosen in scores else "not among the best 100"
-        console.print(f"{name}  {known}", style="bold", markup=False)
-        console.print(coloured(text, shares))
-        console.print(heaviest(evidence), markup=False)
-        print_neighbours(evidence.neighbours)
-        sections.append(
-            f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}"
-            + tabled(evidence.neighbours)
-        )
+    json_file.check(json_to)
+    progress = options.open_progress(quiet)
+    found = _explained(Tagger.load(folder, progress=progress), text, label or [], k, progress)
+    json_file.write(json_to, {"text": text, "labels": [each.record() for each in found]})
+    if not json_file.alone(json_to):
+        for each in found:
+            _print(each, text)
     if html is not None:
-        html.write_text(PAGE.format(body="\n".join(sections)), "utf-8", "surrogateescape")
-        print(f"written to {html}")
+        body = "\n".join(_section(each, text) for each in found)
+        html.write_text(PAGE.format(body=body), "utf-8", "surrogateescape")
+        if not json_file.alone(json_to):
+            print(f"written to {html}")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A label with its probability (None if not among the best) and what spoke for it."""
+
+    label: str
+    name: str
+    score: float | None
+    reasons: Reasons
+
+    @property
+    def known(self) -> str:
+        """The probability for a reader."""
+        return f"not among the best {BEST}" if self.score is None else f"{self.score:.2f}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the same as plain values, for JSON."""
+        return {
+            "label": self.label,
+            "name": self.name,
+            "score": self.score,
+            "words": [word._asdict() for word in self.reasons],
+            "documents": [near._asdict() for near in self.reasons.neighbours],
+        }
+
+
+def _explained(
+    tagger: Tagger, text: str, labels: Sequence[str], k: int, progress: Progress
+) -> list[Explained]:
+    """Explain these labels of a text, or the best k."""
+    ranked = tagger.tag(text, k=max(k, BEST))
+    scores = {tag.label: tag.score for tag in ranked}
+    space, found = tagger.labels_, []
+    numbers = [space.find(each) for each in labels or [tag.label for tag in ranked[:k]]]
+    with progress.task("explaining", len(numbers), "labels") as shown:
+        for number in numbers:
+            label = space.ids[number]
+            reasons = tagger.explain(text, label)
+            found.append(Explained(label, space.names[number], scores.get(label), reasons))
+            shown.advance()
+    return found
+
+
+def _print(explained: Explained, text: str) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(f"{explained.name}  {explained.known}", style="bold", markup=False)
+    console.print(coloured(text, shares_of(explained.reasons, len(text))))
+    console.print(heaviest(explained.reasons), markup=False)
+    print_neighbours(explained.reasons.neighbours)
+
+
+def _section(explained: Explained, text: str) -> str:
+    """Return the same for a page."""
+    head = f"<h2>{escape(explained.name)} <small>{explained.known}</small></h2>"
+    shares = shares_of(explained.reasons, len(text))
+    return f"{head}\n{marked(text, shares)}{tabled(explained.reasons.neighbours)}"
 
 
 def heaviest(evidence: list[Evidence], most: int = 8) -> str:
