@@ -11,7 +11,7 @@ from labelgrove.report.frequency import frequent_and_rare, spread
 from labelgrove.report.headline import by_k, headline, intervals
 from labelgrove.report.labels import best_and_worst, confused
 from labelgrove.report.page import page, paragraph
-from labelgrove.report.probabilities import calibration, threshold
+from labelgrove.report.probabilities import calibration, threshold, what_is_given
 from labelgrove.report.training import learning_curves
 from labelgrove.report.wording import several
 
@@ -48,4 +48,8 @@ def evaluation_report(assessment: Assessment, folder: Path, command: str = "") -
         f"The tagger {folder.resolve().name} on {several(len(assessment.judged), 'document')} of "
         f"{Path(assessment.test).name}."
     )
-    return page(f"How good is {name}?", [each for each in sections if each], lead=paragraph(lead))
+    return page(
+        f"How good is {name}?",
+        [each for each in sections if each],
+        lead=paragraph(lead) + paragraph(what_is_given(assessment)),
+    )
