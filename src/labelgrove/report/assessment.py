@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ class Assessment:
     scores
         All metrics, and what a reader should know of them.
     names
-        A name for each of the M columns.
+        A name for each of the M columns, no two alike.
     examples
         The documents that are shown.
     seconds
@@ -68,6 +69,12 @@ class Assessment:
     def given(self) -> NDArray[np.bool_]:
         """Which places are given, shape (n, k)."""
         return self.decision.mask(self.judged.ranking)
+
+    @property
+    def n_used(self) -> int:
+        """Number of labels that training or test documents have."""
+        unknown = self.judged.n_positives[self.space.n_labels :]
+        return self.space.n_labels + int((unknown > 0).sum())
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -120,7 +127,10 @@ def assess(
 def _read_again(
     space: LabelSpace, corpus: Corpus, rows: Iterable[int]
 ) -> tuple[list[str], dict[int, Document]]:
-    """Return a name for each column of the truth, and the documents of these rows."""
+    """Return a name for each column of the truth, and the documents of these rows.
+
+    A name that several labels share has the id behind it.
+    """
     wanted = set(rows)
     unknown: set[str] = set()
     documents: dict[int, Document] = {}
@@ -128,4 +138,11 @@ def _read_again(
         unknown.update(label for label in document.labels if label not in space)
         if row in wanted:
             documents[row] = document
-    return [*space.names, *sorted(unknown)], documents
+    ids = [*space.ids, *sorted(unknown)]
+    names = [*space.names, *ids[len(space) :]]
+    times = Counter(names)
+    shown = [
+        name if times[name] == 1 else f"{name} ({label})"
+        for name, label in zip(names, ids, strict=True)
+    ]
+    return shown, documents

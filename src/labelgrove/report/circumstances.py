@@ -14,11 +14,12 @@ from typing import Any
 from labelgrove._version import __version__
 from labelgrove.core.storage import read_manifest
 from labelgrove.report.assessment import Assessment
-from labelgrove.report.page import Section, paragraph, text
+from labelgrove.report.page import Section, beside, paragraph, text
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "torch", "transformers", "faiss-cpu")
+COMPARED = ("P", "R", "nDCG", "PSP", "micro-F1", "macro-F1", "samples-F1")
 VALUE = 200  # characters of a setting that are shown
 COMMAND = 4000  # characters of the command
 
@@ -43,14 +44,14 @@ def _held_out(assessment: Assessment) -> str:
     rows = [
         [name, percent(held[name]), percent(value), f"{100 * (value - held[name]):+.1f}"]
         for name, value in test.items()
-        if name in held
+        if name in held and name.partition("@")[0] in COMPARED
     ]
     if not rows:
         return paragraph("No documents were held out in training to compare with.", kind="quiet")
     table = Table(
         ["%", "held out", "test", "difference"],
         rows,
-        title="Held-out part of the training documents, and test documents",
+        title="Held out of training, and test",
     )
     return table.html() + paragraph(
         "The threshold was tuned on the held-out documents, which flatters F1 and its kin there.",
@@ -72,7 +73,7 @@ def how_made(assessment: Assessment, folder: Path, command: str) -> Section:
         tables.append(_settings(f"Features {view!r}: {part.name}", part))
     body = f'<pre class="wrapped">{text(command)}</pre>' if command else ""
     return Section(
-        "How this was made", "\n".join([body, _facts(facts), "<h3>Settings</h3>", *tables])
+        "How this was made", "\n".join([body, _facts(facts), "<h3>Settings</h3>", beside(tables)])
     )
 
 

@@ -8,10 +8,10 @@ from labelgrove.report.assessment import Assessment
 from labelgrove.report.circumstances import how_made, time_and_memory
 from labelgrove.report.examples import examples
 from labelgrove.report.frequency import frequent_and_rare, spread
-from labelgrove.report.headline import by_k, headline
+from labelgrove.report.headline import by_k, headline, intervals
 from labelgrove.report.labels import best_and_worst, confused
 from labelgrove.report.page import page, paragraph
-from labelgrove.report.probabilities import calibration, threshold
+from labelgrove.report.probabilities import calibration, threshold, what_is_given
 from labelgrove.report.training import learning_curves
 from labelgrove.report.wording import several
 
@@ -28,9 +28,10 @@ def evaluation_report(assessment: Assessment, folder: Path, command: str = "") -
     command
         The command line that asks for the report.
     """
+    found = intervals(assessment)
     sections = [
-        headline(assessment),
-        by_k(assessment),
+        headline(assessment, found),
+        by_k(assessment, found),
         frequent_and_rare(assessment),
         spread(assessment),
         calibration(assessment),
@@ -44,7 +45,11 @@ def evaluation_report(assessment: Assessment, folder: Path, command: str = "") -
     ]
     name = assessment.tagger.model_.name
     lead = (
-        f"The tagger {folder.name} on {several(len(assessment.judged), 'document')} of "
+        f"The tagger {folder.resolve().name} on {several(len(assessment.judged), 'document')} of "
         f"{Path(assessment.test).name}."
     )
-    return page(f"How good is {name}?", [each for each in sections if each], lead=paragraph(lead))
+    return page(
+        f"How good is {name}?",
+        [each for each in sections if each],
+        lead=paragraph(lead) + paragraph(what_is_given(assessment)),
+    )

@@ -108,7 +108,10 @@ def _because(assessment: Assessment, reason: Reason | None) -> str:
     best = f"<b>{text(named(assessment.names[reason.label]))}</b> ({reason.score:.2f})"
     if reason.words is None:
         return f'<p class="quiet">Best label: {best}; not explained.</p>'
-    return f'<p class="quiet">Best label: {best}, because of {text(heaviest(reason.words))}</p>'
+    if not reason.words:
+        return f'<p class="quiet">Best label: {best}; no word spoke for it or against it.</p>'
+    words = text(heaviest(reason.words, between=", "))
+    return f'<p class="quiet">Best label: {best}. Loudest words: {words}.</p>'
 
 
 def _labels(assessment: Assessment, row: int) -> str:

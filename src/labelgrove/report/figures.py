@@ -30,10 +30,10 @@ STYLE = {
     "axes.spines.top": False,
     "axes.titlecolor": INK,
     "axes.titlelocation": "left",
-    "font.size": 11.0,
+    "font.size": 12.0,
     "grid.color": FAINT,
     "grid.linewidth": 0.6,
-    "legend.fontsize": 10.0,
+    "legend.fontsize": 11.0,
     "legend.frameon": False,
     "legend.labelcolor": INK,
     "lines.linewidth": 1.8,
@@ -61,7 +61,7 @@ def drawn(draw: Draw, *, label: str, width: float = 400, height: float = 270) ->
     label
         What the figure shows, for who does not see it.
     width, height
-        In units of which letters are 11 high. The figure takes the width that it is given, so
+        In units of which letters are 12 high. The figure takes the width that it is given, so
         400 is a good width for a phone.
     """
     figures = need("matplotlib.figure", "report", "a report with figures")

@@ -36,7 +36,8 @@ def frequent_and_rare(assessment: Assessment) -> Section:
     )
     lead = (
         "Labels in three groups that hold equal shares of all occurrences in training: a few "
-        "frequent ones, more in the middle, and the long tail of the rare."
+        "frequent ones, more in the middle, and the long tail of the rare, also those that "
+        "training never saw."
     )
     body = [paragraph(lead), _bars(sets, ranked), _sets_table(assessment, sets)]
     if any(each["labels"] for each in ranked):
@@ -91,8 +92,8 @@ def _sets_table(assessment: Assessment, sets: Sequence[Mapping[str, float]]) -> 
         spread = f"{own.min():,} to {own.max():,}" if len(own) else "–"
         scores = [percent(each[key]) if len(own) else "–" for key in keys]
         rows.append([name, f"{len(own):,}", spread, *scores])
-    heads = ["group", "labels", "training documents each", "precision", "recall", "F1", "macro-F1"]
-    return Table(heads, rows, title="Labels given, %").html()
+    heads = ["group", "labels", "documents each", "precision", "recall", "F1", "macro-F1"]
+    return Table(heads, rows, title="Labels given, %; documents are those of training").html()
 
 
 def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
@@ -103,9 +104,9 @@ def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
         for name, each in zip(GROUPS, ranked, strict=True)
     ]
     table = Table(
-        ["group", "labels", "occurrences in training", "AUC", "AUPR"],
+        ["group", "labels", "occurrences", "AUC", "AUPR"],
         rows,
-        title="Labels ranked, %: means over labels, as in Table 6 of AttentionXML",
+        title="Labels ranked, %: means as in Table 6 of AttentionXML",
     )
     how = (
         f"Groups of the labels with at least {LEAST} test documents, from the best {PLACES} labels "
@@ -152,7 +153,7 @@ def _curve(counts: NDArray[np.int64], given: NDArray[np.bool_]) -> str:
         axes.set_ylabel("training documents")
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, columnspacing=1)
 
-    caption = "Training documents of each label, the most frequent first; both axes by tens."
+    caption = "Training documents of each label, the most frequent first (logarithmic axes)."
     if len(shown) < len(counts):
         caption += f" {len(shown):,} of {len(counts):,} labels are drawn."
     return captioned(drawn(draw, label=caption), text(caption))
@@ -183,7 +184,7 @@ def _ever_given(counts: NDArray[np.int64], found: NDArray[np.bool_]) -> str:
         filled = totals > 0
         axes.bar(edges[filled], np.full(filled.sum(), 100.0), 0.85, color=FAINT, alpha=0.5)
         axes.bar(edges[filled], shares[filled], 0.85, color=SERIES[2])
-        step = max(len(edges) // 6, 1)
+        step = -(-len(edges) // 6)
         axes.set_xticks(edges[::step], [f"{2**edge:,}" for edge in edges[::step]])
         axes.set_xlabel("training documents of the label, from")
         axes.set_ylabel("labels found, %")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labelgrove.evaluation import Interval, additive, bootstrap, evaluate
+from labelgrove.evaluation import Interval, additive, bootstrap
 from labelgrove.report.assessment import Assessment
-from labelgrove.report.figures import drawn, grouped
-from labelgrove.report.page import Section, captioned, paragraph, text
+from labelgrove.report.figures import SERIES, drawn, grouped
+from labelgrove.report.page import Section, captioned, listed, paragraph, text
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import percent, several
 
@@ -21,49 +22,57 @@ MEANINGS = {
     "samples-F1": "the same for each document, then averaged",
 }
 FIRST_RIGHT = "how often the first label is right"
+CURVES = ("P", "R", "nDCG", "PSP")
+FURTHEST = 10  # the last k of the curves
 MANY = 50_000  # documents from which on fewer samples are drawn
 SAMPLES, FEWER_SAMPLES = 1000, 200
 FEW = 30  # documents below which an interval is rough
-FURTHEST = 10  # the last k of the curves
-
-
-def headline(assessment: Assessment) -> Section:
-    """Return the most important scores as cards, and all of them in a table."""
-    n = len(assessment.judged)
-    found = intervals(assessment)
-    body = [paragraph(note, kind="note") for note in notes(assessment)]
-    body += [_cards(assessment, found), paragraph(_about_intervals(n), kind="quiet")]
-    rows = [
-        [name, percent(value), f"{percent(found[name].low)} to {percent(found[name].high)}"]
-        if name in found and n > 1
-        else [name, percent(value), "–"]
-        for name, value in assessment.scores.items()
-    ]
-    table = Table(["metric", "%", "95% interval"], rows)
-    body += ["<h3>All scores</h3>", table.html()]
-    return Section("Scores", "\n".join(body))
+Intervals = Mapping[str, Interval]
 
 
 def intervals(assessment: Assessment) -> dict[str, Interval]:
-    """Return each score with its interval; coverage, which is no sum over documents, has none."""
-    judged, space = assessment.judged, assessment.space
-    metrics = [name for name in assessment.scores if not name.startswith("coverage")]
+    """Return each score, and those of the curves by k, with its interval.
+
+    Coverage is no sum over documents and has none.
+    """
+    judged = assessment.judged
+    names = [name for name in assessment.scores if not name.startswith("coverage")]
+    names += [f"{metric}@{k}" for metric in CURVES for k in _ks(assessment)]
     parts = additive(
         judged.Y,
         judged.ranking,
-        metrics,
-        propensities=space.propensities(n_columns=judged.Y.shape[1]),
+        dict.fromkeys(names),
+        propensities=assessment.space.propensities(n_columns=judged.Y.shape[1]),
         threshold=assessment.decision,
+        n_labels=assessment.n_used,
     )
     return bootstrap(parts, resamples=_samples(len(judged)))
 
 
+def headline(assessment: Assessment, found: Intervals) -> Section:
+    """Return the most important scores as cards, and those of label sets in a table."""
+    n = len(assessment.judged)
+    rows = [
+        [name, percent(value), _span(found.get(name), n)]
+        for name, value in assessment.scores.items()
+        if "@" not in name
+    ]
+    table = Table(["labels given", "%", "95% interval"], rows)
+    body = [
+        _cards(assessment, found),
+        paragraph(_about_intervals(n), kind="quiet"),
+        listed(notes(assessment), kind="note"),
+        table.html(),
+    ]
+    return Section("Scores", "\n".join(body))
+
+
 def notes(assessment: Assessment) -> list[str]:
-    """Return what is not as it should be, beside the notes of the scores themselves."""
+    """Return what a reader should know of the scores, and what is not as it should be."""
     found = list(assessment.scores.notes)
     n = len(assessment.judged)
     if assessment.skipped:
-        found.append(f"{several(assessment.skipped, 'bad row')} of {assessment.test} were skipped")
+        found.append(f"{several(assessment.skipped, 'bad row')} of the test file skipped")
     if n < FEW:
         found.append(f"the test set has {several(n, 'document')}: no score here is certain")
     if not assessment.given.any():
@@ -74,50 +83,71 @@ def notes(assessment: Assessment) -> list[str]:
     return found
 
 
-def by_k(assessment: Assessment) -> Section:
+def by_k(assessment: Assessment, found: Intervals) -> Section:
     """Return how scores change with the number of labels that are looked at."""
-    judged, space = assessment.judged, assessment.space
-    last = max(min(FURTHEST, space.n_labels), *assessment.ks)
-    ks = sorted({*range(1, min(last, FURTHEST) + 1), *assessment.ks})
-    propensities = space.propensities(n_columns=judged.Y.shape[1])
-    values = evaluate(judged.Y, judged.ranking, ks=ks, propensities=propensities)
-    metrics = ("P", "R", "nDCG", "PSP")
+    n, ks, scores = len(assessment.judged), _ks(assessment), assessment.scores
+    metrics = dict.fromkeys(name.partition("@")[0] for name in scores if "@" in name)
+    rows = []
+    for metric in metrics:
+        row = [metric]
+        for name in (f"{metric}@{k}" for k in assessment.ks):
+            span = f" ({_span(found[name], n)})" if name in found and n > 1 else ""
+            row.append(percent(scores[name]) + span)
+        rows.append(row)
+    table = Table(["%, with 95% interval", *(f"@{k}" for k in assessment.ks)], rows)
+    figure = _curves(found, ks, with_bands=n > 1) if len(ks) > 1 else ""
+    return Section("Scores by k", figure + "\n" + table.html())
 
+
+def _curves(found: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
     def draw(axes: Any) -> None:
-        for metric, marker in zip(metrics, "os^D", strict=True):
-            shares = [100 * values[f"{metric}@{k}"] for k in ks]
-            axes.plot(ks, shares, marker=marker, label=metric)
+        for metric, marker, colour in zip(CURVES, "os^D", SERIES[: len(CURVES)], strict=True):
+            values = [found[f"{metric}@{k}"] for k in ks]
+            axes.plot(
+                ks, [100 * each.value for each in values], marker=marker, color=colour, label=metric
+            )
+            if with_bands:
+                low, high = ([100 * each[i] for each in values] for i in (1, 2))
+                axes.fill_between(ks, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.set_xlabel("k, labels looked at")
         axes.set_ylabel("%")
         axes.set_ylim(0, 102)
-        axes.set_xticks([k for k in ks if k <= FURTHEST] if last <= FURTHEST else assessment.ks)
+        axes.set_xticks(ks)
         axes.xaxis.set_major_formatter(grouped)
         axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
-    figure = drawn(draw, label="P, R, nDCG and PSP by the number of labels looked at")
-    caption = "P falls and R rises with k; where they cross is about the usual number of labels."
-    shown = [k for k in ks if k in {1, 2, 3, 5, 10, *assessment.ks}]
-    rows = [[m, *(percent(values[f"{m}@{k}"]) for k in shown)] for m in metrics]
-    table = Table(["%", *(f"@{k}" for k in shown)], rows)
-    body = captioned(figure, text(caption)) if len(ks) > 1 else ""
-    return Section("Scores by k", body + "\n" + table.html())
+    caption = (
+        "P falls and R rises with the number of labels that are looked at; they cross where it is "
+        "that of a usual document."
+    )
+    return captioned(drawn(draw, label="P, R, nDCG and PSP by k"), text(caption))
 
 
-def _cards(assessment: Assessment, found: dict[str, Interval]) -> str:
-    first, last = min(assessment.ks), max(assessment.ks)
+def _ks(assessment: Assessment) -> list[int]:
+    """Return the places at which curves are drawn: the first few, as far as there are labels."""
+    return list(range(1, min(FURTHEST, assessment.space.n_labels) + 1))
+
+
+def _cards(assessment: Assessment, found: Intervals) -> str:
+    first, last, n = min(assessment.ks), max(assessment.ks), len(assessment.judged)
     names = [f"P@{first}", f"P@{last}", f"R@{last}", f"nDCG@{last}", f"PSP@{last}"]
     cards = []
     for name in dict.fromkeys([*names, "micro-F1", "macro-F1", "samples-F1"]):
         metric, _, k = name.partition("@")
         meaning = FIRST_RIGHT if name == "P@1" else MEANINGS[metric].format(k=k)
-        each = found[name]
-        span = f"{percent(each.low)} to {percent(each.high)}"
         cards.append(
-            f'<li class="card"><span>{name}</span><b>{percent(each.value)}%</b>'
-            + (f"<small>{span}</small>" if len(assessment.judged) > 1 else "")
+            f'<li class="card"><span>{name}</span><b>{percent(found[name].value)}%</b>'
+            + (f"<small>{_span(found[name], n)}</small>" if n > 1 else "")
             + f"<small>{text(meaning)}</small></li>"
         )
     return '<ul class="cards">\n' + "\n".join(cards) + "\n</ul>"
+
+
+def _span(interval: Interval | None, n: int) -> str:
+    """Return an interval, or a dash where there is none or one document only."""
+    if interval is None or n == 1:
+        return "–"
+    return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
 def _about_intervals(n: int) -> str:

@@ -116,9 +116,14 @@ def captioned(figure: str, caption: str) -> str:
     return f"<figure>\n{figure}\n<figcaption>{caption}</figcaption>\n</figure>"
 
 
-def beside(figures: Sequence[str]) -> str:
-    """Return figures in columns, as many as the screen has room for."""
-    return '<div class="figures">\n' + "\n".join(figures) + "\n</div>"
+def beside(parts: Sequence[str]) -> str:
+    """Return figures or tables in columns, as many as the screen has room for."""
+    return '<div class="beside">\n' + "\n".join(parts) + "\n</div>"
+
+
+def listed(items: Sequence[object], *, kind: str = "") -> str:
+    """Return plain texts as a list; ``kind`` is a class of the style such as ``"note"``."""
+    return f'<ul class="{kind}">' + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
 
 
 def _ids(sections: Sequence[Section]) -> list[str]:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from labelgrove.evaluation import (
+    PrecisionRecall,
     Reliability,
     expected_calibration_error,
     precision_recall,
     reliability,
 )
+from labelgrove.evaluation.at_k import ratio
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import INK, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
@@ -43,8 +45,7 @@ def _reliability(found: Reliability) -> str:
     def draw(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (4, 4)), label="ideal")
         x, y = found.scores[filled], found.hits[filled]
-        axes.plot(x, y, color=SERIES[0])
-        axes.plot(x[sure], y[sure], "o", color=SERIES[0], label="this tagger")
+        axes.plot(x[sure], y[sure], marker="o", color=SERIES[0], label="this tagger")
         if not sure.all():
             few = f"fewer than {FEW} labels"
             axes.plot(x[~sure], y[~sure], "x", color=SERIES[1], label=few, markersize=6)
@@ -73,7 +74,7 @@ def _histogram(found: Reliability) -> str:
         axes.set_ylabel("ranked labels")
         axes.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
-    caption = "How many ranked labels have each probability, and how many are right; by tens."
+    caption = "How many ranked labels have each probability, and how many are right (logarithmic)."
     return captioned(drawn(draw, label=caption, height=300), text(caption))
 
 
@@ -82,20 +83,10 @@ def threshold(assessment: Assessment) -> Section:
     judged = assessment.judged
     curve = precision_recall(judged.Y, judged.ranking, threshold=assessment.decision)
     precision, recall = curve.chosen or (0.0, 0.0)
-    n_given = int(assessment.given.sum())
-    chosen = _chosen(assessment)
-    if n_given:
-        lead = (
-            f"{chosen}, {several(n_given, 'label')} are given, "
-            f"{n_given / len(judged):.1f} a document: {percent(precision)}% of them are right, and "
-            f"{percent(recall)}% of the true labels are found."
-        )
-    else:
-        lead = f"{chosen}, no document is given any label."
 
     def draw(axes: Any) -> None:
         axes.plot(curve.recall, curve.precision, color=SERIES[0])
-        if n_given:
+        if assessment.given.any():
             axes.plot([recall], [precision], "o", color=SERIES[1], markersize=9)
             axes.annotate(
                 "chosen", (recall, precision), (8, 6), textcoords="offset points", color=INK
@@ -108,13 +99,46 @@ def threshold(assessment: Assessment) -> Section:
         "Precision and recall of all labels together at every threshold: a high one on the left, "
         "a low one on the right."
     )
-    figure = captioned(drawn(draw, label=caption, height=300), text(caption))
-    return Section("The threshold", paragraph(lead) + figure)
+    figures = [captioned(drawn(draw, label=caption, height=300), text(caption))]
+    if len(curve.thresholds) > 1:
+        figures.append(_by_threshold(assessment, curve))
+    return Section("The threshold", paragraph(what_is_given(assessment)) + beside(figures))
 
 
-def _chosen(assessment: Assessment) -> str:
+def _by_threshold(assessment: Assessment, curve: PrecisionRecall) -> str:
+    f1 = ratio(2 * curve.precision * curve.recall, curve.precision + curve.recall)
     least = np.asarray(assessment.decision.threshold)
+
+    def draw(axes: Any) -> None:
+        for number, (name, values) in enumerate(
+            {"precision": curve.precision, "recall": curve.recall, "F1": f1}.items()
+        ):
+            axes.plot(curve.thresholds, 100 * values, color=SERIES[number], label=name)
+        if least.ndim == 0:
+            axes.axvline(float(least), color=INK, linewidth=1, linestyle=(0, (4, 4)))
+        axes.set(xlim=(0, 1.02), ylim=(0, 104))
+        axes.set_xlabel("threshold")
+        axes.set_ylabel("%")
+        axes.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+    caption = "What other thresholds would give, all labels together."
     if least.ndim == 0:
-        return f"With the threshold {least:.3g}"
-    low, high = float(least.min()), float(least.max())
-    return f"With a threshold for each label, from {low:.3g} to {high:.3g}"
+        caption += " Dashed: the chosen one."
+    return captioned(drawn(draw, label=caption, height=300), text(caption))
+
+
+def what_is_given(assessment: Assessment) -> str:
+    """Return in a sentence what the threshold lets through, and how much of it is right."""
+    least = np.asarray(assessment.decision.threshold)
+    chosen = f"With the threshold {least:.3g}"
+    if least.ndim:
+        chosen = f"With a threshold for each label, from {least.min():.3g} to {least.max():.3g}"
+    n, n_given = len(assessment.judged), int(assessment.given.sum())
+    if not n_given:
+        return f"{chosen}, no document is given any label."
+    scores = assessment.scores
+    return (
+        f"{chosen}, {n_given / n:.1f} labels are given to a document: "
+        f"{percent(scores['micro-precision'])}% of them are right, and "
+        f"{percent(scores['micro-recall'])}% of the true labels are found."
+    )

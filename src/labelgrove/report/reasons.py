@@ -79,11 +79,11 @@ def passage(text: str, evidence: Sequence[Evidence], most: int) -> tuple[int, in
     return start, start + most
 
 
-def heaviest(evidence: Sequence[Evidence], most: int = 8) -> str:
+def heaviest(evidence: Sequence[Evidence], most: int = 8, between: str = "  ") -> str:
     """Return the words that spoke loudest with their weights, for where there are no colours."""
     if not evidence:
         return "(no word spoke for it or against it)"
-    return "  ".join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
+    return between.join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
 
 
 def similar(neighbours: Sequence[SimilarDocument]) -> Table:

@@ -12,10 +12,12 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> percent(0.8842), percent(float("nan"))
-    ('88.4', '–')
+    >>> percent(0.8842), percent(0.0042), percent(float("nan"))
+    ('88.4', '0.42', '–')
     """
-    return f"{100 * value:.1f}" if isfinite(value) else "–"
+    if not isfinite(value):
+        return "–"
+    return f"{100 * value:.2f}" if 0 < value < 0.01 else f"{100 * value:.1f}"
 
 
 def named(name: str, most: int = NAME) -> str:
@@ -24,7 +26,7 @@ def named(name: str, most: int = NAME) -> str:
     Examples
     --------
     >>> named("a   long name", 8)
-    'a long …'
+    'a long…'
     """
     line = " ".join(name.split()) or "(empty)"
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
