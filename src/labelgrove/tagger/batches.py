@@ -11,7 +11,7 @@ from labelgrove.core.types import Document
 FIRST_DOCUMENTS = 512  # of the first batch; the next is twice as large if that was fast
 MOST_DOCUMENTS = 4096
 MOST_CHARACTERS = 2**24  # a batch is smaller where documents are long
-FAST = 0.5  # seconds: nobody waits so long for progress
+FAST = 1.0  # seconds: nobody misses progress for so long
 
 
 def of_documents(documents: Iterable[Document]) -> Iterator[list[Document]]:
