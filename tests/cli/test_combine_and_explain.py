@@ -28,6 +28,17 @@ def test_combine_calibrates_and_shows_how_far_taggers_agree(linear, data, tmp_pa
     assert "exists already" in fails("combine", *linear, "--out", tmp_path / "both")
 
 
+def test_combine_changes_no_tagger_and_takes_none_twice(linear, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(linear[0])
+    said = fails("combine", linear[0], link, "--out", tmp_path / "both")
+    assert "are one tagger, which gains nothing by being asked twice" in said
+    before = (linear[1] / "manifest.json").read_bytes()
+    said = fails("combine", *linear, "--out", linear[1], "--overwrite")
+    assert f"--out {linear[1]} is {linear[1]} itself, which combine does not change" in said
+    assert (linear[1] / "manifest.json").read_bytes() == before
+
+
 def test_explain_colours_the_words_and_writes_a_page(linear, data, tmp_path):
     text = json.loads((data / "test.jsonl").read_text().splitlines()[0])
     page = tmp_path / "why.html"

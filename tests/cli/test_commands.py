@@ -485,6 +485,7 @@ def test_thresholds_that_were_never_tuned(data, tmp_path):
     assert "nothing was held out to tune a threshold on, so auto is 0.5" in done.stderr
     done = called("evaluate", tmp_path / "t", data / "test.jsonl", "-q")
     assert "so auto is 0.5" in done.stdout
-    called("combine", tmp_path / "t", tmp_path / "t", "--out", tmp_path / "both", "-q")
+    called(*train, "--out", tmp_path / "u", "-q")
+    called("combine", tmp_path / "t", tmp_path / "u", "--out", tmp_path / "both", "-q")
     line = fails("evaluate", tmp_path / "both", data / "test.jsonl", "--threshold", "per-label")
     assert "combine again with --valid FILE" in line

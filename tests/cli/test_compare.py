@@ -73,14 +73,24 @@ def test_the_page_in_a_browser(compared, data, width, dark):
         assert seen.count("table") == 9
 
 
+def test_json_alone_on_standard_output(taggers, data):
+    done = called(
+        *("compare", *taggers[:2], "--test", data / "test.jsonl", "-q"),
+        *("--metric", "P@1", "--threshold", "per-label", "--json", "-"),
+    )
+    found = json.loads(done.stdout)
+    assert [each["tagger"] for each in found["taggers"]] == ["bonsai", "knn"]
+    assert any("bonsai by label" in note for note in found["notes"])
+
+
 def test_combine_shows_the_same_overlap(compared, taggers, data, tmp_path):
     done = called(
         *("combine", *taggers[:2], "--out", tmp_path / "both"),
         *("--test", data / "test.jsonl", "-q"),
     )
-    shares = json.loads(compared[1]["json"])["overlap"][0]["shares"]
+    shares = json.loads(compared[1]["json"])["overlap"][0]["top"]
     line = next(line for line in done.stdout.splitlines() if "knn" in line)
-    assert line.split()[-5:] == [f"{100 * share:.0f}" for share in shares]
+    assert line.split()[-5:] == [f"{100 * share:.0f}" for share in shares.values()]
 
 
 def test_taggers_of_one_name_and_of_other_labels(taggers, data, tmp_path):
@@ -135,7 +145,7 @@ def test_wrong_calls_are_told(taggers, data, tmp_path):
     assert "give two taggers or more; labelgrove evaluate" in fails(
         "compare", taggers[0], "--test", test
     )
-    assert "is given twice" in fails("compare", taggers[0], taggers[0], "--test", test)
+    assert "are one tagger" in fails("compare", taggers[0], taggers[0], "--test", test)
     assert "--test FILE" in fails("compare", *taggers)
     # before the first tagger is asked, which would have been told
     done = called("compare", taggers[0], tmp_path, "--test", test, check=2)

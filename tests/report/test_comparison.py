@@ -24,7 +24,7 @@ from labelgrove.evaluation import (
 from labelgrove.labels import LabelSpace
 from labelgrove.report import comparison_tables
 from labelgrove.report.comparison import compare, places
-from labelgrove.report.contestants import Contestant, alike, distinct, overlap_table
+from labelgrove.report.contestants import Contestant, agreements, alike, distinct, overlap_table
 from labelgrove.report.findings import findings
 
 IDS = [f"l{number}" for number in range(8)]
@@ -175,7 +175,7 @@ def test_groups_of_frequency(three):
 
 def test_overlap_table(three):
     _, asked = three
-    table = overlap_table(alike(asked[:2]))
+    table = overlap_table(agreements(alike(asked[:2])))
     shares = overlap(asked[0].ranking, asked[1].ranking, (1, 2, 3, 4, 5))
     assert table.rows == [["good", "fair", *(f"{100 * share:.0f}" for share in shares)]]
 
@@ -225,8 +225,11 @@ def test_what_is_wrong_is_told(three):
         compare(asked[:1], corpus)
     with pytest.raises(InputError, match="unknown metric to resample 'P@x'"):
         compare(asked, corpus, metrics=["P@x"])
-    with pytest.raises(InputError, match="is given twice"):
-        distinct(["runs/a", "runs/../runs/a", "runs/a"])
+
+
+def test_names_are_as_long_as_it_takes_to_tell_them_apart():
+    assert distinct(["x/a", "y/a", "y/b"]) == ["x/a", "y/a", "b"]
+    assert distinct(["a", "b/a"])[1] == "b/a"
 
 
 def test_more_pairs_draw_more_samples(three):

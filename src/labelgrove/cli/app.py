@@ -20,6 +20,7 @@ from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
+from labelgrove.cli.options import close_progress
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
@@ -55,6 +56,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise StorageError("no space left on the disk for the output") from error
             raise
+        finally:
+            close_progress()
 
     return guarded
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
+from labelgrove.cli.folders import check_apart, check_different
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus
+    from labelgrove.report.contestants import Agreement
     from labelgrove.tagger import Tagger
 
 
@@ -32,6 +35,7 @@ def combine(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
     ] = False,
+    json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
@@ -41,36 +45,51 @@ def combine(
 
     They may be of any kind; labels are matched by id.
     """
+    from labelgrove.cli.tables import print_report_table
     from labelgrove.core import storage
-    from labelgrove.tagger import Tagger
+    from labelgrove.report.contestants import overlap_table
+    from labelgrove.tagger import Tagger, training_record
 
     if len(folders) < 2:
         raise typer.BadParameter("give two taggers or more")
+    json_file.check(json_to)
+    check_different(folders)
+    for folder in folders:
+        check_apart(folder, out, "combine")
     storage.check_free(out, overwrite=overwrite)
-    taggers = [Tagger.load(folder) for folder in folders]
-    combined = Tagger.combine(taggers)
-    combined.set_threads(threads)
     progress = options.open_progress(quiet)
-    if valid is not None:
-        combined.calibrate(reading.open(valid), progress=progress)
-    combined.save(out, overwrite=overwrite)
-    if test is not None:
-        documents = reading.open(test, labelled=False)
-        _show_overlap([str(folder) for folder in folders], taggers, documents, progress)
+    taggers = {str(folder): Tagger.load(folder, progress=progress) for folder in folders}
+    combined = Tagger.combine([*taggers.values()])
+    combined.set_threads(threads)
+    held = reading.open(valid) if valid else None
+    documents = reading.open(test, labelled=False) if test else None
+    if held is not None:
+        combined.calibrate(held, progress=progress)
+    combined.save(out, overwrite=overwrite, progress=progress)
+    agreements = _agreements(taggers, documents, progress) if documents is not None else []
+    options.say_skipped(held, documents)
+    overlap = [each._asdict() for each in agreements]
+    record = {"partners": [*taggers], "overlap": overlap if documents is not None else None}
+    json_file.write(json_to, training_record(combined, out) | record)
+    if json_file.alone(json_to):
+        return
+    if agreements:
+        print_report_table(overlap_table(agreements))
+    if held is not None:
+        print(combined.learned_.told_thresholds())
     print(f"saved to {out}")
-    if valid is None:
+    if held is None:
         print("its probabilities are not calibrated, and may be too high: give --valid FILE")
 
 
-def _show_overlap(
-    names: list[str], taggers: list[Tagger], documents: Corpus, progress: Progress
-) -> None:
-    """Print which share of their best labels each two taggers have in common."""
-    from labelgrove.cli.tables import print_report_table
-    from labelgrove.report.contestants import SHARED, alike, ask, overlap_table
+def _agreements(
+    taggers: Mapping[str, Tagger], documents: Corpus, progress: Progress
+) -> list[Agreement]:
+    """Return which share of their best labels each two taggers have in common."""
+    from labelgrove.report.contestants import SHARED, agreements, alike, ask
 
     asked = []
-    for name, tagger in zip(names, taggers, strict=True):
+    for name, tagger in taggers.items():
         progress.say(f"tagging with {name}")
         asked.append(ask(tagger, documents, name=name, k=max(SHARED), progress=progress))
-    print_report_table(overlap_table(alike(asked)))
+    return agreements(alike(asked))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
+from labelgrove.cli.folders import check_different
 
 if TYPE_CHECKING:
     from labelgrove.report.comparison import Comparison
@@ -34,9 +34,7 @@ def compare(
         typer.Option(help="Metrics separated by commas, such as P@1,nDCG@10,micro-F1."),
     ] = None,
     threshold: options.Threshold = "auto",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all that is found to this file.")
-    ] = None,
+    json_to: json_file.Option = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables to this Markdown file.")
     ] = None,
@@ -62,7 +60,8 @@ def compare(
     from labelgrove.cli.tables import print_report_table
     from labelgrove.report.findings import findings
 
-    outputs = {"--json": json_file, "--markdown": markdown, "--latex": latex, "--report": report}
+    json_file.check(json_to)
+    outputs = {"--markdown": markdown, "--latex": latex, "--report": report}
     for option, file in outputs.items():
         options.check_output(option, file)
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
@@ -71,14 +70,7 @@ def compare(
         found = findings(_on_one_set(sources, test, asked, reading))
     else:
         found = findings(_over_sets(sources, metrics))
-    for table in found.tables:
-        print_report_table(table)
-        print()
-    for note in found.notes:
-        print(note)
-    if json_file is not None:
-        written = json.dumps(found.record, ensure_ascii=False, indent=1, allow_nan=False)
-        options.write_output(json_file, written + "\n")
+    json_file.write(json_to, found.record)
     if markdown is not None:
         options.write_output(markdown, found.markdown())
     if latex is not None:
@@ -86,6 +78,13 @@ def compare(
     if report is not None:
         command = shlex.join(["labelgrove", *context.obj])
         options.write_output(report, found.page(command))
+    if json_file.alone(json_to):
+        return
+    for table in found.tables:
+        print_report_table(table)
+        print()
+    for note in found.notes:
+        print(note)
     for file in filter(None, outputs.values()):
         print(f"written to {file}")
 
@@ -128,6 +127,7 @@ def _on_one_set(
         raise typer.BadParameter(
             f"give two taggers or more; labelgrove evaluate {folders[0]} {test} scores one"
         )
+    check_different(folders)
     metrics = check_metrics(asked.metrics or METRICS)
     corpus = reading.open(test)
     contestants = ask_saved(

@@ -50,7 +50,7 @@ def demo(
         print_table(f'"{text}"', ["label", "name", "probability"], rows, words=2)
         words = [found.text for found in tagger.explain(text, tags[0].label) if found.weight > 0]
         print(f"What spoke for {tags[0].name}: {', '.join(words[:5])}")
-    tagger.save(out, overwrite=True)
+    tagger.save(out, overwrite=True, progress=progress)
     print(
         f"\nThe tagger is in {out}. Next, with it or with your own file "
         "(CSV with the columns text and labels, or JSON lines):\n"

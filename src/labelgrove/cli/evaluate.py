@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 
 
 @options.reads_documents
@@ -20,9 +19,7 @@ def evaluate(
     at: Annotated[
         str, typer.Option(help="Places at which rankings are cut, separated by commas.")
     ] = "1,3,5",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the scores to this file too.")
-    ] = None,
+    json_to: json_file.Option = None,
     report: Annotated[
         Path | None,
         typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
@@ -35,13 +32,13 @@ def evaluate(
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
     from labelgrove.cli.tables import print_scores
-    from labelgrove.tagger import Tagger
+    from labelgrove.tagger import Tagger, evaluation_record
 
     ks = _places(at)
-    options.check_output("--json", json_file)
+    json_file.check(json_to)
     options.check_output("--report", report)
     progress = options.open_progress(quiet)
-    tagger = Tagger.load(folder)
+    tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)
     corpus = reading.open(source)
     chosen = options.read_threshold(threshold)
@@ -53,22 +50,18 @@ def evaluate(
 
         found = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
         scores = found.scores
+        scores.seconds = found.seconds
         command = shlex.join(["labelgrove", *context.obj])
         options.write_output(report, evaluation_report(found, folder, command))
     options.say_skipped(corpus)
-    print_scores(f"{tagger.model_.name} on {source}, %", scores)
-    for note in scores.notes:
-        print(note)
-    if json_file is not None:
-        record = {
-            "model": tagger.model_.name,
-            "test": str(source),
-            "scores": dict(scores),
-            "notes": scores.notes,
-        }
-        options.write_output(json_file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-    if report is not None:
-        print(f"written to {report}")
+    if not json_file.alone(json_to):
+        print_scores(f"{tagger.model_.name} on {source}, %", scores)
+        for note in scores.notes:
+            print(note)
+        if report is not None:
+            print(f"written to {report}")
+    record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
+    json_file.write(json_to, record)
 
 
 def _places(at: str) -> tuple[int, ...]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 from labelgrove.report.page import Section, page
 from labelgrove.report.reasons import FAINTEST, heaviest, marked, runs, shares_of, similar
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from labelgrove.core.progress import Progress
+    from labelgrove.tagger import Reasons, Tagger
+
+BEST = 100  # labels among which one has a probability
 
 
 def explain(
@@ -25,42 +31,91 @@ def explain(
     ] = None,
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
+    json_to: json_file.Option = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show which words of a text spoke for a label (green) and which against it (red).
 
     Below them stand the documents that are most like the text, if the model remembers any.
     """
-    from rich.console import Console
-
-    from labelgrove.cli.tables import print_table
     from labelgrove.tagger import Tagger
 
     options.check_output("--html", html)
-    tagger = Tagger.load(folder)
-    ranked = tagger.tag(text, k=max(k, 100))
-    scores = {tag.label: tag.score for tag in ranked}
-    if label:
-        numbers = [tagger.labels_.find(each) for each in label]
-    else:
-        numbers = [tagger.labels_.find(tag.label) for tag in ranked[:k]]
-    console, sections = Console(highlight=False), []
-    for number in numbers:
-        chosen, name = tagger.labels_.ids[number], tagger.labels_.names[number]
-        evidence = tagger.explain(text, chosen)
-        shares = shares_of(evidence, len(text))
-        known = f"{scores[chosen]:.2f}" if chosen in scores else "not among the best 100"
-        console.print(f"{name}  {known}", style="bold", markup=False)
-        console.print(coloured(text, shares))
-        console.print(heaviest(evidence), markup=False)
-        body = marked(text, shares)
-        if evidence.neighbours:
-            table = similar(evidence.neighbours)
-            print_table(table.title, table.columns, table.rows, words=table.words)
-            body += table.html()
-        sections.append(Section(f"{name}: {known}", body))
+    json_file.check(json_to)
+    progress = options.open_progress(quiet)
+    found = _explained(Tagger.load(folder, progress=progress), text, label or [], k, progress)
+    json_file.write(json_to, {"text": text, "labels": [each.record() for each in found]})
+    if not json_file.alone(json_to):
+        for each in found:
+            _print(each, text)
     if html is not None:
+        sections = [_section(each, text) for each in found]
         options.write_output(html, page("Why these labels", sections))
-        print(f"written to {html}")
+        if not json_file.alone(json_to):
+            print(f"written to {html}")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A label with its probability (None if not among the best) and what spoke for it."""
+
+    label: str
+    name: str
+    score: float | None
+    reasons: Reasons
+
+    @property
+    def known(self) -> str:
+        """The probability for a reader."""
+        return f"not among the best {BEST}" if self.score is None else f"{self.score:.2f}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the same as plain values, for JSON."""
+        return {
+            "label": self.label,
+            "name": self.name,
+            "score": self.score,
+            "words": [word._asdict() for word in self.reasons],
+            "documents": [near._asdict() for near in self.reasons.neighbours],
+        }
+
+
+def _explained(
+    tagger: Tagger, text: str, labels: Sequence[str], k: int, progress: Progress
+) -> list[Explained]:
+    """Explain these labels of a text, or the best k."""
+    ranked = tagger.tag(text, k=max(k, BEST))
+    scores = {tag.label: tag.score for tag in ranked}
+    space, found = tagger.labels_, []
+    numbers = [space.find(each) for each in labels or [tag.label for tag in ranked[:k]]]
+    with progress.task("explaining", len(numbers), "labels") as shown:
+        for number in numbers:
+            label = space.ids[number]
+            reasons = tagger.explain(text, label)
+            found.append(Explained(label, space.names[number], scores.get(label), reasons))
+            shown.advance()
+    return found
+
+
+def _print(explained: Explained, text: str) -> None:
+    from rich.console import Console
+
+    from labelgrove.cli.tables import print_report_table
+
+    console = Console(highlight=False)
+    console.print(f"{explained.name}  {explained.known}", style="bold", markup=False)
+    console.print(coloured(text, shares_of(explained.reasons, len(text))))
+    console.print(heaviest(explained.reasons), markup=False)
+    if explained.reasons.neighbours:
+        print_report_table(similar(explained.reasons.neighbours))
+
+
+def _section(explained: Explained, text: str) -> Section:
+    """Return the same for a page."""
+    body = marked(text, shares_of(explained.reasons, len(text)))
+    if explained.reasons.neighbours:
+        body += similar(explained.reasons.neighbours).html()
+    return Section(f"{explained.name}: {explained.known}", body)
 
 
 def coloured(text: str, shares: Sequence[float]) -> Text:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
+from labelgrove.cli.folders import check_apart
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus
-    from labelgrove.tagger import Tagger
+    from labelgrove.tagger import Scores, Tagger
+
+THRESHOLD = "auto"
 
 
 @options.reads_documents
@@ -35,6 +38,7 @@ def learn(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
     ] = False,
+    json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
@@ -45,52 +49,61 @@ def learn(
     Nothing is trained, and probabilities and thresholds stay as they are.
     """
     from labelgrove.core import storage
-    from labelgrove.tagger import Tagger
+    from labelgrove.tagger import Tagger, training_record
 
-    _check_apart(folder, out)
+    json_file.check(json_to)
+    check_apart(folder, out, "learn")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    before = Tagger.load(folder)
+    before = Tagger.load(folder, progress=progress)
     before.model_.check_remembers()
     before.set_threads(threads)
     corpus = reading.open(source)
     judged = reading.open(test) if test else None
     after = before.learn(corpus, vocabulary=labels, progress=progress)
     options.say_skipped(corpus)
-    after.save(out, overwrite=overwrite)
-    if judged is not None:
-        _compare(before, after, judged, progress)
+    after.save(out, overwrite=overwrite, progress=progress)
     old, new = before.labels_, after.labels_
-    print(
-        f"{new.n_documents - old.n_documents:,} documents more, "
-        f"{new.n_labels - old.n_labels:,} labels more: saved to {out}"
-    )
-    if judged is None:
+    documents, n_labels = new.n_documents - old.n_documents, new.n_labels - old.n_labels
+    record = training_record(after, out)
+    record |= {"more_documents": documents, "more_labels": n_labels}
+    scores = None if judged is None else _scores(before, after, judged, progress)
+    if scores is not None:
+        record["before"] = _record(before, scores[0], folder, test)
+        record["after"] = _record(after, scores[1], out, test)
+    json_file.write(json_to, record)
+    if json_file.alone(json_to):
+        return
+    if scores is not None:
+        _print_comparison(f"{after.model_.name} on {test}, %", *scores)
+    print(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
+    if scores is None:
         print(
             "probabilities and thresholds are still those of before: "
             f"'labelgrove evaluate {out} TEST' tells how well they do"
         )
 
 
-def _check_apart(folder: Path, out: Path) -> None:
-    """Refuse to write a tagger over the one that is read, or one into the other."""
-    from labelgrove.core.errors import InputError
-
-    old, new = folder.resolve(), out.resolve()
-    way_out = "choose a folder beside it, and remove the old one when you are content"
-    if old == new or (old.exists() and new.exists() and old.samefile(new)):
-        raise InputError(f"--out {out} is {folder} itself, which learn does not change; {way_out}")
-    if old in new.parents or new in old.parents:
-        raise InputError(f"of --out {out} and {folder} one lies in the other; {way_out}")
+def _scores(
+    before: Tagger, after: Tagger, judged: Corpus, progress: Progress
+) -> tuple[Scores, Scores]:
+    old = before.evaluate(judged, threshold=THRESHOLD, labels_of=after, progress=progress)
+    new = after.evaluate(judged, threshold=THRESHOLD, progress=progress)
+    options.say_skipped(judged)
+    return old, new
 
 
-def _compare(before: Tagger, after: Tagger, judged: Corpus, progress: Progress) -> None:
+def _record(tagger: Tagger, scores: Scores, folder: Path, test: Path | None) -> dict[str, Any]:
+    """Return scores as `labelgrove evaluate` writes them."""
+    from labelgrove.tagger import evaluation_record
+
+    return evaluation_record(tagger, scores, folder=folder, test=str(test), threshold=THRESHOLD)
+
+
+def _print_comparison(title: str, old: Scores, new: Scores) -> None:
     from labelgrove.cli.tables import print_comparison
 
-    old = before.evaluate(judged, labels_of=after, progress=progress)
-    new = after.evaluate(judged, progress=progress)
-    options.say_skipped(judged)
-    print_comparison(f"{after.model_.name} on {judged.name}, %", old, new)
+    print_comparison(title, old, new)
     for note in old.notes:
         print(note if note in new.notes else f"before: {note}")
     for note in new.notes:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from labelgrove.cli import json_file
 
 
 def models(
     name: Annotated[
         str | None, typer.Argument(help="a model, whose settings are listed", show_default=False)
     ] = None,
+    json_to: json_file.Option = None,
 ) -> None:
     """List the models, or the settings of one."""
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
+    json_file.check(json_to)
+    if json_to is not None:
+        json_file.write(json_to, _record(name))
+    if json_file.alone(json_to):
+        return
     if name is not None:
         _settings(name)
         return
@@ -32,14 +40,20 @@ def _settings(name: str) -> None:
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
-    model, entry = MODELS.find(name), MODELS.entries()[name]
+    rows, entry = settings(name), MODELS.entries()[name]
     print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
-    meanings = model.meanings()
-    defaults = model.defaults()
+    print_table("", ["--set", "default", ""], rows, words=3)
+
+
+def settings(name: str) -> list[list[str]]:
+    """Return the settings of a model: each with its default, as --set takes it, and meaning."""
+    from labelgrove.models import MODELS
+
+    model = MODELS.find(name)
+    meanings, defaults = model.meanings(), model.defaults()
     if not defaults.get("encoder", "-"):
         defaults["encoder"] = getattr(model, "default_encoder", "")
-    rows = [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
-    print_table("", ["--set", "default", ""], rows, words=3)
+    return [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
 
 
 def _shown(value: object) -> str:
@@ -49,3 +63,18 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return value or '""'
     return json.dumps(value)
+
+
+def _record(name: str | None) -> dict[str, Any]:
+    """Return all models by name, or one with its settings; defaults are as --set takes them."""
+    from labelgrove.models import MODELS
+
+    if name is None:
+        return {
+            each: {"summary": entry.summary, "paper": entry.paper, "needs": entry.extra}
+            for each, entry in MODELS.entries().items()
+        }
+    told = [
+        dict(zip(("setting", "default", "meaning"), row, strict=True)) for row in settings(name)
+    ]
+    return {"model": name, **_record(None)[name], "settings": told}

@@ -110,10 +110,23 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def open_progress(quiet: bool) -> Progress:
-    """Return bars on a terminal, lines in a pipe, nothing when quiet."""
+    """Return bars on a terminal, lines in a pipe, nothing when quiet; compiling is told there."""
+    from labelgrove.core.compiling import announce
     from labelgrove.core.progress import Silent, for_stream
 
-    return Silent() if quiet or sys.stderr is None else for_stream(sys.stderr)
+    if quiet or sys.stderr is None:
+        return Silent()
+    progress = for_stream(sys.stderr)
+    announce(progress)
+    return progress
+
+
+def close_progress() -> None:
+    """Show nothing more once a command has ended."""
+    if "labelgrove.core.compiling" in sys.modules:  # importing it takes a while
+        from labelgrove.core.compiling import be_silent
+
+        be_silent()
 
 
 def say_skipped(*corpora: Corpus | None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 
 
 @options.reads_documents
@@ -16,6 +16,7 @@ def stats(
     test: Annotated[
         Path | None, typer.Argument(metavar="TEST", help="Test documents with labels.")
     ] = None,
+    json_to: json_file.Option = None,
     quiet: options.Quiet = False,
     *,
     reading: options.Reading,
@@ -25,9 +26,14 @@ def stats(
     from labelgrove.corpus import statistics
     from labelgrove.text import tokenize
 
+    json_file.check(json_to)
     corpus, held = reading.open(train), reading.open(test) if test else None
     found = statistics(corpus, held, words=tokenize, progress=options.open_progress(quiet))
     options.say_skipped(corpus, held)
+    names = {"train": str(train), "test": str(test) if test else None}
+    json_file.write(json_to, names | found.record())
+    if json_file.alone(json_to):
+        return
     print_table(f"{train}", ["", "", ""], found.rows(), words=2)
     print_table(
         "\nHow frequent labels are in training",

@@ -41,7 +41,7 @@ def tag(
     from labelgrove.tagger import Tagger
 
     progress = options.open_progress(quiet or text is not None)
-    tagger = Tagger.load(folder)
+    tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
     chosen = options.read_threshold(threshold)

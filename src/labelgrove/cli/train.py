@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 
 if TYPE_CHECKING:
     from labelgrove.core.types import Estimate, Run
@@ -68,6 +69,7 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
     ] = False,
+    json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
@@ -79,7 +81,10 @@ def train(
     from labelgrove.core import storage
     from labelgrove.core.errors import InputError, StoppedError
     from labelgrove.core.types import Run
+    from labelgrove.tagger import training_record
 
+    started = time.monotonic()
+    json_file.check(json_to)
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
@@ -95,8 +100,11 @@ def train(
     settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
     tagger = _tagger(_read_recipe(recipe), settings, model, validation, seed, threads)
     if estimate:
-        quiet_run = Run(progress=progress)
-        print(_told(tagger.estimate(corpus, vocabulary=labels, validation=held, run=quiet_run)))
+        shown = Run(progress=progress)
+        found = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
+        json_file.write(json_to, found._asdict())
+        if not json_file.alone(json_to):
+            print(_told(found))
         return
     run = Run(folder=folder, resume=resume, progress=progress)
     with storage.locked(folder):
@@ -113,8 +121,11 @@ def train(
                 shutil.rmtree(folder, ignore_errors=True)  # nothing in the corrected one's way
             raise
         options.say_skipped(corpus, held)
-        tagger.save(out, overwrite=overwrite)
+        tagger.save(out, overwrite=overwrite, progress=progress)
         shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
+    json_file.write(json_to, training_record(tagger, out, time.monotonic() - started))
+    if json_file.alone(json_to):
+        return
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
         print(tagger.learned_.told_thresholds())

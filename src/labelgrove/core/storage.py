@@ -29,12 +29,15 @@ from scipy.sparse import csr_array
 from labelgrove._version import __version__
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.threads import workers
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 VALUES = "values.json"
+MEGABYTE = 10**6
+LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progress
 FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 Json: TypeAlias = Any
 
@@ -125,7 +128,9 @@ def holds_work(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != LOCK for path in folder.iterdir())
 
 
-def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dict[str, Json]:
+def read_manifest(
+    folder: str | os.PathLike[str], *, verify: bool = True, progress: Progress | None = None
+) -> dict[str, Json]:
     """Return the manifest of a saved folder after checking that the folder is whole.
 
     Parameters
@@ -134,6 +139,8 @@ def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dic
         A folder written by `writing`.
     verify
         Compare checksums too, not only names and sizes; this reads every file once.
+    progress
+        Where it is shown that a large folder is read.
     """
     source = Path(folder)
     if not source.exists():
@@ -152,7 +159,9 @@ def read_manifest(folder: str | os.PathLike[str], *, verify: bool = True) -> dic
         )
     if manifest.get("checksum") != _manifest_checksum(manifest):
         raise DamagedError(f"{path} was altered: its checksum does not fit; save the model again")
-    _check_files(source, manifest["files"], verify)
+    _check_sizes(source, manifest["files"])
+    if verify:
+        _check_sums(source, manifest["files"], progress or Silent())
     return manifest
 
 
@@ -172,13 +181,23 @@ def read_values(folder: Path) -> dict[str, Any]:
         raise DamagedError(f"{folder} is damaged: {error}; save the model again") from error
 
 
+def size(folder: str | os.PathLike[str]) -> int:
+    """Return the bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+
+
+def as_json(value: Json) -> str:
+    """Return a value as lines of JSON; numpy's numbers become plain ones."""
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain) + "\n"
+
+
 def write_json(path: Path, value: Json) -> None:
     """Write JSON; a value that JSON does not know is an error that names it."""
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain)
+        text = as_json(value)
     except (TypeError, ValueError) as error:
         raise StorageError(f"{path.name} cannot hold this value: {error}") from error
-    path.write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
 
 
 def _plain(value: Any) -> Any:
@@ -293,9 +312,9 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _checksums(files: list[Path]) -> list[str]:
+def _checksums(files: list[Path]) -> Iterator[str]:
     with ThreadPoolExecutor(workers(None)) as pool:  # hashing leaves the GIL
-        return list(pool.map(_checksum, files))
+        yield from pool.map(_checksum, files)
 
 
 def _checksum(path: Path) -> str:
@@ -303,7 +322,7 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_files(source: Path, files: Mapping[str, Mapping[str, Json]], verify: bool) -> None:
+def _check_sizes(source: Path, files: Mapping[str, Mapping[str, Json]]) -> None:
     for name, facts in files.items():
         path = source / name
         if not path.is_file():
@@ -313,13 +332,20 @@ def _check_files(source: Path, files: Mapping[str, Mapping[str, Json]], verify: 
                 f"{path} has {size:,} bytes instead of {facts['bytes']:,}: it was cut short or "
                 "altered; save the model again"
             )
-    if verify:
-        found = _checksums([source / name for name in files])
+
+
+def _check_sums(source: Path, files: Mapping[str, Mapping[str, Json]], progress: Progress) -> None:
+    total = sum(facts["bytes"] for facts in files.values())
+    shown = progress if total >= LARGE else Silent()
+    with shown.task(f"loading {source}", total // MEGABYTE, "MB") as task:
+        found, done = _checksums([source / name for name in files]), 0
         for (name, facts), checksum in zip(files.items(), found, strict=True):
             if checksum != facts["sha256"]:
                 raise DamagedError(
                     f"{source / name} was altered: its checksum does not fit; save the model again"
                 )
+            before, done = done, done + facts["bytes"]
+            task.advance(done // MEGABYTE - before // MEGABYTE)
 
 
 # --- moving into place ------------------------------------------------------------------------

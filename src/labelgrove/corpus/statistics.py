@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 from unicodedata import combining
 
 import numpy as np
@@ -117,6 +117,12 @@ class Statistics:
             at_most = int(np.searchsorted(rising, count, side="right"))
             points.append(CurvePoint(rank, count, at_most / total))
         return points
+
+    def record(self) -> dict[str, Any]:
+        """Return all values by name, for JSON; the curve instead of every label's count."""
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        del facts["counts"]
+        return facts | {"curve": [point._asdict() for point in self.curve()]}
 
     def __str__(self) -> str:
         lines = [

@@ -11,7 +11,7 @@ from labelgrove.evaluation import LOWER_IS_BETTER, Ranks
 from labelgrove.report import comparison_tables, record_tables
 from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_tables import BY_FREQUENCY
-from labelgrove.report.contestants import overlap_table
+from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.figures import INK, SERIES, drawn
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.records import OverSetsComparison
@@ -40,7 +40,7 @@ def comparison_sections(found: Comparison) -> list[Section]:
         Section("Every two", comparison_tables.pair_table(found).html()),
         Section("Quality and cost", comparison_tables.cost_table(found).html()),
         Section("Where each wins", paragraph(lead) + "\n".join(frequency)),
-        Section("How far they agree", overlap_table(found.contestants).html()),
+        Section("How far they agree", overlap_table(agreements(found.contestants)).html()),
     ]
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from itertools import combinations
 from math import isnan
 from typing import Any
 
-from labelgrove.evaluation import overlap
 from labelgrove.report.comparison import FOUND_IN, GROUPS, LEVEL, Comparison
-from labelgrove.report.contestants import SHARED, overlap_table
+from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
 
@@ -30,7 +28,7 @@ def tables(found: Comparison) -> list[Table]:
         *([interval_table(found)] if found.tested else []),
         pair_table(found),
         cost_table(found),
-        overlap_table(found.contestants),
+        overlap_table(agreements(found.contestants)),
         *(frequency_table(found, key) for key in BY_FREQUENCY),
     ]
 
@@ -141,15 +139,7 @@ def record(found: Comparison) -> dict[str, Any]:
             {**pair._asdict(), "first": names[pair.first], "second": names[pair.second]}
             for pair in found.pairs
         ],
-        "overlap": [
-            {
-                "first": first.name,
-                "second": second.name,
-                "top": list(SHARED),
-                "shares": overlap(first.ranking, second.ranking, SHARED).tolist(),
-            }
-            for first, second in combinations(found.contestants, 2)
-        ],
+        "overlap": [each._asdict() for each in agreements(found.contestants)],
         "notes": notes(found),
     }
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from labelgrove.core.errors import InputError
+from labelgrove.core import storage
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.storage import read_manifest
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, overlap
 from labelgrove.labels import LabelSpace
@@ -124,17 +124,17 @@ def ask_saved(
     """
     names = distinct(folders)
     for folder in folders:  # what is no tagger is told before the work
-        read_manifest(folder, verify=False)
+        storage.read_manifest(folder, verify=False)
     found = []
     for name, folder in zip(names, folders, strict=True):
         measured = reset_peak_memory()
-        tagger = Tagger.load(folder)
+        tagger = Tagger.load(folder, progress=progress)
         tagger.set_threads(threads)
         progress.say(f"{name} ({tagger.model_.name})")
         asked = ask(tagger, corpus, name=name, k=k, threshold=threshold, progress=progress)
         memory = peak_memory() if measured else None
         del tagger  # before the next is loaded
-        found.append(replace(asked, memory=memory, size=_size(Path(folder))))
+        found.append(replace(asked, memory=memory, size=storage.size(folder)))
     return found
 
 
@@ -153,9 +153,6 @@ def distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     ['a/bonsai', 'b/bonsai', 'knn']
     """
     whole = [Path(path).absolute().parts for path in paths]
-    for i, j in combinations(range(len(whole)), 2):
-        if whole[i] == whole[j]:
-            raise InputError(f"{os.fspath(paths[i])} is given twice: give each once")
     found = []
     for own in whole:
         others = [other for other in whole if other != own]
@@ -166,19 +163,28 @@ def distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return found
 
 
-def overlap_table(contestants: Iterable[Contestant]) -> Table:
-    """Return which share of their best labels each two have in common.
+class Agreement(NamedTuple):
+    """Two taggers, and which share of their best labels both name, by number of places."""
 
-    Their labels must be numbered alike.
-    """
+    taggers: tuple[str, str]
+    top: dict[int, float]
+
+
+def agreements(contestants: Sequence[Contestant]) -> list[Agreement]:
+    """Return how far every two agree; their labels must be numbered alike."""
+    return [
+        Agreement(
+            (one.name, other.name),
+            dict(zip(SHARED, overlap(one.ranking, other.ranking, SHARED).tolist(), strict=True)),
+        )
+        for one, other in combinations(contestants, 2)
+    ]
+
+
+def overlap_table(found: Sequence[Agreement]) -> Table:
+    """Return how far every two agree as a table."""
     rows = [
-        [first.name, second.name]
-        + [f"{100 * share:.0f}" for share in overlap(first.ranking, second.ranking, SHARED)]
-        for first, second in combinations(contestants, 2)
+        [*each.taggers, *(f"{100 * share:.0f}" for share in each.top.values())] for each in found
     ]
     columns = ["", "", *(f"top {k}" for k in SHARED)]
     return Table(columns, rows, title="Labels that both name, %", words=2)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -75,13 +75,18 @@ class Learned:
         """Whether the thresholds come from held-out documents (older folders have no others)."""
         return self.by_label is not None or self.thresholds != UNTUNED
 
+    @property
+    def n_own_thresholds(self) -> int:
+        """Number of labels whose threshold differs from that of macro-F1."""
+        macro = np.float32(self.thresholds["macro"])
+        return 0 if self.by_label is None else int((self.by_label != macro).sum())
+
     def told_thresholds(self) -> str:
         """Return in one line which thresholds were found."""
         micro, macro = self.thresholds["micro"], self.thresholds["macro"]
-        own = 0 if self.by_label is None else int((self.by_label != np.float32(macro)).sum())
         return (
             f"thresholds: auto {micro:.3g} (best micro-F1), macro {macro:.3g}, per-label for "
-            f"{own:,} of {self.labels.n_labels:,} labels"
+            f"{self.n_own_thresholds:,} of {self.labels.n_labels:,} labels"
         )
 
     def features(self, texts: Iterable[str]) -> Features:

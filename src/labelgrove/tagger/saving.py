@@ -9,6 +9,7 @@ from typing import Any
 
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
@@ -54,10 +55,10 @@ def save(
 
 
 def load(
-    folder: str | os.PathLike[str], *, verify: bool
+    folder: str | os.PathLike[str], *, verify: bool, progress: Progress | None
 ) -> tuple[Learned, dict[str, Any], dict[str, float]]:
     """Return what `save` was given."""
-    manifest = storage.read_manifest(folder, verify=verify)
+    manifest = storage.read_manifest(folder, verify=verify, progress=progress)
     if manifest.get("part") != "tagger":
         raise InputError(f"{folder} holds a {manifest.get('part')!r}, not a tagger")
     source = Path(folder)

@@ -13,11 +13,16 @@ from labelgrove.labels import LabelSpace
 
 
 class Scores(dict[str, float]):
-    """Metrics by name, with ``notes`` on what a reader should know about them."""
+    """Metrics by name, with ``notes`` on what a reader should know about them.
 
-    def __init__(self, values: Mapping[str, float], notes: list[str]) -> None:
+    ``documents`` tells how many were scored, ``seconds`` how long it took to tag them.
+    """
+
+    def __init__(
+        self, values: Mapping[str, float], notes: list[str], documents: int, seconds: float = 0.0
+    ) -> None:
         super().__init__(values)
-        self.notes = notes
+        self.notes, self.documents, self.seconds = notes, documents, seconds
 
 
 def judge(
@@ -66,7 +71,7 @@ def judge(
         )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
-    return Scores(values, notes)
+    return Scores(values, notes, len(ranking))
 
 
 def _told(decision: Decision) -> str:

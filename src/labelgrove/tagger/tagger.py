@@ -414,8 +414,11 @@ class Tagger(Configured):
                 raise InputError(
                     "labels_of knows other labels: give what learn made of this tagger"
                 )
+        started = time.monotonic()
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
+        seconds = time.monotonic() - started
         scores = judge(self.labels_, Y, ranking, decision, ks, space)
+        scores.seconds = seconds
         if said := self.untuned(threshold):
             scores.notes.append(said)
         return scores
@@ -499,13 +502,26 @@ class Tagger(Configured):
 
     # --- saving -------------------------------------------------------------------------------
 
-    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
         """Write the tagger to a folder; a crash leaves the old folder or none."""
+        (progress or Silent()).say(f"saving to {folder}")
         settings = {"validation": self.validation, "seed": self.seed, "threads": self.threads}
         saving.save(folder, self._learned(), settings, self.scores_, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> Self:
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        verify: bool = True,
+        progress: Progress | None = None,
+    ) -> Self:
         """Read a tagger that `save` wrote; its arrays stay on the disk until they are used.
 
         Parameters
@@ -514,8 +530,10 @@ class Tagger(Configured):
             The folder.
         verify
             Compare checksums, which reads every file once; sizes are always compared.
+        progress
+            Where it is shown that a large tagger is read.
         """
-        learned, settings, scores = saving.load(folder, verify=verify)
+        learned, settings, scores = saving.load(folder, verify=verify, progress=progress)
         features = {view: part.fresh() for view, part in learned.featurizers.items()}
         tagger = cls(learned.model.fresh(), features=features, **settings)
         tagger.learned_, tagger.scores_ = learned, scores
