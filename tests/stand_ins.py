@@ -52,6 +52,9 @@ class Recalling(Classifier):
         self.X_, self.Y_ = X, Y
         self.documents_ = list(context.documents or [""] * X.shape[0])
 
+    def remembered(self):
+        return self.documents_
+
     def _remember(self, X, Y, context):
         found = self.fresh()
         old = csr_array((self.Y_.data, self.Y_.indices, self.Y_.indptr),

@@ -14,16 +14,24 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelgrove import Tagger, read_corpus
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import Decision, evaluate, tune_label_thresholds
+from labelgrove.evaluation import (
+    Decision,
+    counts_by_label,
+    evaluate,
+    judge,
+    tune_label_thresholds,
+)
 
 TRAIN, JUDGED, PLACES = 4000, 5000, 100
 SETS = ("reuters", "debtags", "arxiv", "congress")
 STRENGTHS = (0, 2, 3, 5, 8, 10, 20, 50)
 FEWEST = (2, 5, 10, 20, 50)
+FBR = (0.1, 0.2, 0.3)  # Fan and Lin 2007
 
 
 def thresholds(tagger: Tagger) -> dict[str, float | NDArray[np.floating]]:
@@ -42,7 +50,40 @@ def thresholds(tagger: Tagger) -> dict[str, float | NDArray[np.floating]]:
             found[f"own from {fewest} documents on, else {goal}"] = np.where(
                 true[:n_labels] >= fewest, own, common
             )
+        found[f"own where better on the other half, else {goal}"] = by_halves(
+            Y, ranking, own, common
+        )
+        counts = counts_by_label(judge(Y, ranking), Decision(threshold=own).mask(ranking))
+        highest = np.full(n_labels, common)
+        np.maximum.at(highest, ranking.labels[ranking.labels >= 0],
+                      ranking.scores[ranking.labels >= 0])  # fmt: skip
+        for least in FBR:
+            weak = (counts.f1[:n_labels] < least) & (true[:n_labels] > 0)
+            found[f"own, the highest score where F1 is below {least}, else {goal}"] = np.where(
+                weak, highest, own
+            )
     return found
+
+
+def by_halves(
+    Y: csr_array, ranking: Ranking, own: NDArray[np.floating], common: float
+) -> NDArray[np.floating]:
+    """Return a label's own threshold where such a one, tuned on one half, wins on the other."""
+    n_labels, halves = len(own), np.arange(len(ranking)) % 2
+    correct, wrong = np.zeros((2, n_labels)), np.zeros((2, n_labels))
+    for half in (0, 1):
+        here, there = (
+            (Y[halves == side], Ranking(ranking.labels[halves == side],
+                                        ranking.scores[halves == side]))
+            for side in (half, 1 - half)
+        )  # fmt: skip
+        tuned = tune_label_thresholds(*here, n_labels, common, strength=0)
+        for rule, threshold in enumerate((tuned, np.full(n_labels, common))):
+            counts = counts_by_label(judge(*there), Decision(threshold=threshold).mask(there[1]))
+            correct[rule] += counts.correct[:n_labels]
+            wrong[rule] += counts.wrong[:n_labels]
+    f1 = 2 * correct / np.maximum(2 * correct + wrong, 1)
+    return np.where(f1[0] > f1[1], own, common)
 
 
 def judged(source: Path, seed: int) -> dict[str, tuple[float, float]]:

@@ -25,7 +25,7 @@ def test_train_says_what_it_does(data, tmp_path):
     done = labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t")
     assert "reading: 200 documents in" in done.stderr
     assert "training: 1 groups of labels in" in done.stderr
-    assert re.search(r"calibrating on \d+ held-out documents", done.stderr)
+    assert re.search(r"calibrating on held-out documents: \d+ documents in", done.stderr)
     assert "have no label" not in done.stderr
     assert "bonsai on held-out documents" in done.stdout
     assert f"saved to {tmp_path / 't'}" in done.stdout
@@ -173,6 +173,9 @@ def test_wrong_calls(data, tmp_path):
     assert "setting of 'bonsai' 'bream'" in fails(
         "train", data / "train.jsonl", *out, "--set", "bream=3"
     )
+    assert "more: 'labelgrove models laco' lists them" in fails(
+        *("train", data / "train.jsonl", *out, "--model", "laco", "--set", "qqqq=3")
+    )
     assert "--set takes KEY=VALUE, got 'beam'" in fails(
         "train", data / "train.jsonl", *out, "--set", "beam"
     )
@@ -214,6 +217,12 @@ def test_documents_that_say_nothing_are_not_calibrated_on(data, tmp_path):
     (tmp_path / "both.jsonl").write_text("".join(path.read_text() for path in labelled))
     done = called("train", tmp_path / "both.jsonl", "--out", tmp_path / "v")
     assert "9 documents have no label: they count as having none" in done.stderr
+    assert "no text" not in done.stderr
+    (tmp_path / "empty.jsonl").write_text(
+        labelled[0].read_text() + '{"text": "", "labels": ["a"]}\n{"text": " ", "labels": ["a"]}\n'
+    )
+    done = called("train", tmp_path / "empty.jsonl", "--out", tmp_path / "w")
+    assert "2 documents have no text: only their labels are counted" in done.stderr
 
 
 def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):
@@ -489,3 +498,14 @@ def test_thresholds_that_were_never_tuned(data, tmp_path):
     called("combine", tmp_path / "t", tmp_path / "u", "--out", tmp_path / "both", "-q")
     line = fails("evaluate", tmp_path / "both", data / "test.jsonl", "--threshold", "per-label")
     assert "combine again with --valid FILE" in line
+
+
+# --- progress ---------------------------------------------------------------------------------
+
+
+def test_compiling_is_told_once(data, tmp_path):
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    first = labelgrove("stats", data / "train.jsonl", **kept)
+    told = "compiling for this machine, once"
+    assert first.stderr.count(told) == 1
+    assert told not in labelgrove("stats", data / "train.jsonl", **kept).stderr

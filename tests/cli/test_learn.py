@@ -66,6 +66,17 @@ def test_what_it_changes_is_measured(old, more, data, tmp_path):
     assert "TEST" not in done.stdout
 
 
+def test_documents_that_it_knows_and_a_test_that_it_learns_are_told(old, more, tmp_path):
+    known = json.loads((old.parent / "train.jsonl").read_text().splitlines()[0])
+    both = rows(tmp_path / "both.jsonl", (known["text"], known["labels"]), (NOISE, ["new"]))
+    done = called("learn", old, both, "--out", tmp_path / "new")
+    assert "1 of them begin as documents do that it remembers already" in done.stderr
+    assert "remembers already" not in called("learn", old, more, "-o", tmp_path / "b").stderr
+    learn = ("learn", old, both, "--out", tmp_path / "c", "-q", "--test")
+    assert f"--test {both} is what it learns from" in called(*learn, both).stderr
+    assert called(*learn, more, "--overwrite").stderr == ""
+
+
 def test_the_input_options_are_those_of_the_others(old, tmp_path):
     table = tmp_path / "more.csv"
     table.write_text(f"body,subjects\n{NOISE},new|label 00\n")

@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.progress import Lines
 
 
 def save(folder, values, **options):
@@ -206,3 +208,13 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
         save(tmp_path / "file" / "model", {"a": 1})
+
+
+def test_reading_a_large_folder_is_shown(tmp_path, monkeypatch):
+    with storage.writing(tmp_path / "m", {}) as folder:
+        storage.write_values(folder, {"x": np.zeros(400_000), "y": np.zeros(100_000)})
+    for least, shown in ((10**9, False), (10**6, True)):
+        monkeypatch.setattr(storage, "LARGE", least)
+        told = io.StringIO()
+        storage.read_manifest(tmp_path / "m", progress=Lines(told))
+        assert (f"loading {tmp_path / 'm'}: 4 MB in" in told.getvalue()) == shown

@@ -1,4 +1,4 @@
-"""Saved taggers that a command reads and the folder that it writes: none may be another."""
+"""What a command reads and the folder that it writes: which may not be the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def check_apart(folder: Path, out: Path, command: str) -> None:
 
     old, new = folder.resolve(), out.resolve()
     way_out = "choose a folder beside it, and remove the old one when you are content"
-    if _same(old, new):
+    if is_same(old, new):
         raise InputError(
             f"--out {out} is {folder} itself, which {command} does not change; {way_out}"
         )
@@ -26,12 +26,14 @@ def check_different(folders: Sequence[Path]) -> None:
 
     for number, folder in enumerate(folders):
         for other in folders[:number]:
-            if _same(folder.resolve(), other.resolve()):
+            if is_same(folder, other):
                 raise InputError(
                     f"{folder} and {other} are one tagger, which gains nothing by being asked "
                     "twice: give each once"
                 )
 
 
-def _same(first: Path, second: Path) -> bool:
-    return first == second or (first.exists() and second.exists() and first.samefile(second))
+def is_same(first: Path, second: Path) -> bool:
+    """Tell whether two paths lead to one file or folder, which need not exist."""
+    one, other = first.resolve(), second.resolve()
+    return one == other or (one.exists() and other.exists() and one.samefile(other))

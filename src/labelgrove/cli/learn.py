@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelgrove.cli import json_file, options
-from labelgrove.cli.folders import check_apart
+from labelgrove.cli.folders import check_apart, is_same
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -60,6 +61,12 @@ def learn(
     before.set_threads(threads)
     corpus = reading.open(source)
     judged = reading.open(test) if test else None
+    if test is not None and is_same(source, test):
+        print(
+            f"--test {test} is what it learns from: scores will tell what it remembers, not how "
+            "well it tags",
+            file=sys.stderr,
+        )
     after = before.learn(corpus, vocabulary=labels, progress=progress)
     options.say_skipped(corpus)
     after.save(out, overwrite=overwrite, progress=progress)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
+SHOWN = 20  # known names that fit into a message
+
 
 class LabelgroveError(Exception):
     """Base of all errors that are meant for a user's eyes."""
@@ -44,15 +46,29 @@ class BadRowError(InputError):
 
 
 class UnknownNameError(InputError):
-    """A name that is not in a list of known ones; the message lists them, the nearest first."""
+    """A name that is not in a list of known ones; the message lists them, the nearest first.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    Parameters
+    ----------
+    kind
+        What the name should be one of.
+    name
+        The unknown name.
+    known
+        Those there are.
+    listed
+        Where all of them are listed, to be told where the message has no room for them.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, listed: str = "") -> None:
         names = list(known)
         near = get_close_matches(name, names, n=3)
         if near:
             hint = f"did you mean {' or '.join(repr(n) for n in near)}?"
         else:
-            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            shown = ", ".join(names[:SHOWN])
+            if len(names) > SHOWN:
+                shown += f" and {len(names) - SHOWN:,} more" + (f": {listed}" if listed else "")
             hint = f"known: {shown}" if names else "none is known"
         super().__init__(f"unknown {kind} {name!r}; {hint}")
         self.name = name

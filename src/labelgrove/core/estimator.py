@@ -212,6 +212,10 @@ class Classifier(Part):
                 "again, or use knn or treaderxml"
             )
 
+    def remembered(self) -> Iterable[str]:
+        """Return how the documents that it remembers begin, where that is known."""
+        return ()
+
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         """Return a new model; X and Y have been checked."""
         raise NotImplementedError

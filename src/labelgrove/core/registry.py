@@ -95,7 +95,8 @@ class Registry(Generic[P]):
         known = found.setting_names()
         for setting in settings:
             if setting not in known:
-                raise UnknownNameError(f"setting of {name!r}", setting, known)
+                listed = f"'labelgrove models {name}' lists them" if self.kind == "model" else ""
+                raise UnknownNameError(f"setting of {name!r}", setting, known, listed=listed)
         part = found(**settings)
         part.check_settings()
         return part

@@ -6,8 +6,9 @@ multi-label attention based recurrent neural networks", 2018, combine AttentionX
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -143,6 +144,10 @@ class Consensus(Classifier):
         """True where a partner remembers documents."""
         fitted = [partner.model for partner in getattr(self, "partners_", [])]
         return any(model.remembers for model in fitted or self._new())
+
+    def remembered(self) -> Iterable[str]:
+        """Return how the documents begin that its partners remember."""
+        return chain.from_iterable(partner.model.remembered() for partner in self.partners_)
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         """Return a consensus whose partners that can remember the documents, the others as before.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -131,6 +132,10 @@ class Knn(Classifier):
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         self.near_ = self._new().fit(X, Y, context)
         self.shares_ = _shares(Y)
+
+    def remembered(self) -> Sequence[str]:
+        """Return how the documents that it remembers begin."""
+        return self.near_.memory.texts
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         found = self.fresh()

@@ -27,6 +27,7 @@ from labelgrove.evaluation import (
 )
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
+from labelgrove.tagger import batches
 from labelgrove.tagger.features import Kept
 from labelgrove.text import FEATURIZERS
 
@@ -153,6 +154,7 @@ class Task:
 
     def estimate(self) -> Estimate:
         """Tell what `learn` would take."""
+        self.context.run.progress.say("learning from a few batches, to tell how long all take")
         context = replace(self.context, validation=self.held)
         return self.learned.model.estimate(*self.train, context)
 
@@ -198,6 +200,8 @@ def prepare(
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         run.progress.say(f"{bare:,} documents have no label: they count as having none of them")
+    if reader.empty:
+        run.progress.say(f"{reader.empty:,} documents have no text: only their labels are counted")
     if model.ranks_by_name:
         X, space = _head(X, Y.shape[0]), space.with_concepts_as_labels()
         Y.resize(Y.shape[0], space.n_labels)
@@ -276,14 +280,23 @@ def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) 
     model = learned.model.fit(*train, context=_step(context, "model", held))
     if held is None:
         return learned
-    context.run.progress.say(f"calibrating on {held[0].shape[0]:,} held-out documents")
-    ranking = model.rank(held[0], PLACES)
+    ranking = _ranked(model, held[0], context.run.progress)
     if not ranking.top(5).hits(held[1]).any():
         context.run.progress.say(
             "no held-out document has one of its labels among the first five: the model has "
             "learned nothing yet, so train it longer or with more documents"
         )
     return calibrated_on(learned, ranking, held[1])
+
+
+def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
+    """Rank held-out documents, shown batch by batch."""
+    found = []
+    with progress.task("calibrating on held-out documents", X.shape[0]) as shown:
+        for rows in batches.of_rows(X.shape[0]):
+            found.append(model.rank(X[rows], PLACES))
+            shown.advance(rows.stop - rows.start)
+    return Ranking.concatenate(found)
 
 
 def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:
@@ -350,6 +363,7 @@ class _Reader:
         self, corpus: Corpus, share: float, seed: int, progress: Progress, *, beginnings: bool
     ) -> None:
         self.labels = LabelCollector()
+        self.empty = 0
         self.held_out: list[bool] = []
         self.beginnings: list[str] = []
         self._keep = beginnings
@@ -363,6 +377,7 @@ class _Reader:
             return
         for document in documents:
             self.labels.add(document.labels)
+            self.empty += not document.text or document.text.isspace()
             if self._share:
                 self.held_out.append(text_fraction(document.text, self._seed) < self._share)
             if self._keep:

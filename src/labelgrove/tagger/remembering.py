@@ -51,6 +51,14 @@ def remember(
     )
     if reader.bare:
         progress.say(f"{reader.bare:,} documents have no label: they are left out")
+    beginnings = set(reader.beginnings)
+    beginnings.intersection_update(learned.model.remembered())
+    beginnings.discard("")
+    if copies := sum(text in beginnings for text in reader.beginnings):
+        progress.say(
+            f"{copies:,} of them begin as documents do that it remembers already: what is learned "
+            "twice counts twice"
+        )
     context = FitContext(
         labels=space,
         featurizers=learned.featurizers,

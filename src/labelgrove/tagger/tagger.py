@@ -24,7 +24,7 @@ from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.evaluation import Calibration, Decision
 from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
 from labelgrove.models import MODELS
-from labelgrove.tagger import saving
+from labelgrove.tagger import batches, saving
 from labelgrove.tagger.combining import combine
 from labelgrove.tagger.deciding import PER_LABEL, decide, untuned
 from labelgrove.tagger.explaining import Reasons, explain
@@ -39,11 +39,6 @@ from labelgrove.tagger.learning import (
 )
 from labelgrove.tagger.remembering import remember
 from labelgrove.tagger.scoring import Scores, judge
-
-BATCH_DOCUMENTS = 4096
-FIRST_DOCUMENTS = 512  # of the first batch; the next is twice as large if that was fast
-FAST = 0.5  # seconds: no reader waits for progress, and larger batches cost less
-BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
 
 
 class Tagger(Configured):
@@ -292,7 +287,7 @@ class Tagger(Configured):
         """
         total = len(documents) if isinstance(documents, Sized) else None
         with (progress or Silent()).task("tagging", total) as shown:
-            for batch in _batches(documents):
+            for batch in batches.of_documents(documents):
                 texts = [document.text for document in batch]
                 yield from zip(batch, self._tags(texts, k, threshold), strict=True)
                 shown.advance(len(batch))
@@ -405,7 +400,7 @@ class Tagger(Configured):
         progress
             Where progress is shown.
         """
-        decision = self.decision(threshold)  # a wrong one is told before the work
+        self.decision(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
         space = self.labels_
         if labels_of is not None:
@@ -417,10 +412,8 @@ class Tagger(Configured):
         started = time.monotonic()
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
         seconds = time.monotonic() - started
-        scores = judge(self.labels_, Y, ranking, decision, ks, space)
+        scores = self.judge(ranking, Y, ks=ks, threshold=threshold, labels_of=labels_of)
         scores.seconds = seconds
-        if said := self.untuned(threshold):
-            scores.notes.append(said)
         return scores
 
     def rank_known(
@@ -452,9 +445,14 @@ class Tagger(Configured):
         *,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
+        labels_of: Tagger | None = None,
     ) -> Scores:
-        """Return the scores of what `rank_known` returned; ``evaluate`` does both."""
-        return judge(self.labels_, Y, ranking, self.decision(threshold), ks)
+        """Return the scores of what `rank_known` returned; `evaluate` does both."""
+        counted = None if labels_of is None else labels_of.labels_
+        scores = judge(self.labels_, Y, ranking, self.decision(threshold), ks, counted)
+        if said := self.untuned(threshold):
+            scores.notes.append(said)
+        return scores
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
@@ -475,7 +473,7 @@ class Tagger(Configured):
         truth: list[tuple[str, ...]] = []
         total = len(corpus) if isinstance(corpus, Sized) else None
         with (progress or Silent()).task(title, total) as shown:
-            for batch in _batches(corpus):
+            for batch in batches.of_documents(corpus):
                 rankings.append(self.rank([document.text for document in batch], k))
                 truth.extend(document.labels for document in batch)
                 shown.advance(len(batch))  # once they are tagged, not read
@@ -553,20 +551,3 @@ def _as_texts(texts: Any) -> Iterable[str]:
     if isinstance(texts, Corpus) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
         return read_corpus(texts, labelled=False).texts()
     return texts
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Divide documents into batches that grow while their reader takes little time for one."""
-    batch: list[Document] = []
-    characters, most = 0, FIRST_DOCUMENTS
-    for document in documents:
-        batch.append(document)
-        characters += len(document.text)
-        if len(batch) == most or characters >= BATCH_CHARACTERS:
-            given = time.monotonic()
-            yield batch
-            if time.monotonic() - given < FAST:
-                most = min(2 * most, BATCH_DOCUMENTS)
-            batch, characters = [], 0
-    if batch:
-        yield batch

@@ -17,6 +17,7 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Silent, Task
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.contract import known_answer
+from labelgrove.models.neural.training import checkpoint
 from labelgrove.models.neural.training.loop import DivergedError, new_optimizers
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.tagger import Tagger
@@ -503,6 +504,23 @@ def test_ctrl_c_at_the_very_end_is_not_swallowed(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         new().fit(X, Y, context=FitContext(run=Run(tmp_path, progress=heard)))
     assert checkpoints(tmp_path) == ["checkpoint-000000010"]
+    found = new().fit(X, Y, context=FitContext(run=Run(tmp_path, resume=True)))
+    assert_same(found, new().fit(X, Y))
+
+
+def test_a_second_ctrl_c_waits_for_the_checkpoint(tmp_path, monkeypatch):
+    X, Y = arrays()
+    save = checkpoint.save
+
+    def save_while_pressed(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        save(*arguments)
+
+    monkeypatch.setattr(checkpoint, "save", save_while_pressed)
+    with pytest.raises(KeyboardInterrupt):
+        new().fit(X, Y, context=FitContext(run=Run(tmp_path, progress=Heard(stop_after=3))))
+    assert checkpoints(tmp_path) == ["checkpoint-000000003"]
+    monkeypatch.undo()
     found = new().fit(X, Y, context=FitContext(run=Run(tmp_path, resume=True)))
     assert_same(found, new().fit(X, Y))
 

@@ -365,6 +365,10 @@ class TReaderXml(WordClassifier):
 
     # --- remembering --------------------------------------------------------------------------
 
+    def remembered(self) -> Sequence[str]:
+        """Return how the documents that it remembers begin."""
+        return self.memory_.memory.texts
+
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         tokens, found = self._tokens(X, self.n_terms_), copy(self)
         found.memory_ = self.memory_.remember(self._read(X), Y, context)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import math
-import signal
 import tempfile
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
@@ -29,7 +26,7 @@ from torch.optim import Adam, AdamW, Optimizer, SparseAdam
 from labelgrove.core.errors import InputError, LabelgroveError
 from labelgrove.core.progress import Lines, Silent
 from labelgrove.core.types import Run
-from labelgrove.models.neural.training import checkpoint
+from labelgrove.models.neural.training import checkpoint, interrupts
 from labelgrove.models.neural.training.averaging import Averaged
 from labelgrove.models.neural.training.clipping import Clipping
 from labelgrove.models.neural.training.settings import Training
@@ -168,7 +165,7 @@ def _train(
     standing = training.standing
     n_documents = sum(map(len, objective.batches(0))) * settings.epochs
     task = run.progress.task(title, n_documents, done=standing.documents)
-    with task as shown, _interrupts() as interrupted:
+    with task as shown, interrupts.between_steps() as interrupted:
         while standing.epoch < settings.epochs and not standing.finished:
             batches = objective.batches(standing.epoch)
             due = _evaluations(batches, objective.n_validation, settings.evaluate_every)
@@ -333,7 +330,8 @@ class _Trainer:
             "averaged": self._average.count,
             "rates": self._rates(),
         }
-        checkpoint.save(folder, standing.steps, checkpoint.Checkpoint(tensors, facts))
+        with interrupts.held_back():
+            checkpoint.save(folder, standing.steps, checkpoint.Checkpoint(tensors, facts))
         self._saved, self._kept = time.monotonic(), standing.steps
 
     def restore(self, folder: Path) -> None:
@@ -487,27 +485,6 @@ def _evaluations(
         parts = min(parts, n, 10)
         return {n * (part + 1) // parts for part in range(parts)}
     return {*range(every, n + 1, every), n}
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Hold back Ctrl-C until a step is whole; a second one is not held back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    asked = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-
-    def note(number: int, frame: Any) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield asked.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _bare(optimizer: Any) -> Optimizer:
