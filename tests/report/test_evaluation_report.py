@@ -148,6 +148,7 @@ def degenerate(data, file, documents, *options, tagger="tagger"):
     ("documents", "options", "expected"),
     [
         (known_answer(30), ("--threshold", "1"), "no document is given any label"),
+        (known_answer(30), ("--threshold", "per-label"), "With a threshold for each label, from"),
         (known_answer(1), (), "One document says nothing about luck"),
         (
             (["topic1a"] * 3, [["unheard of"]] * 3),
@@ -161,7 +162,13 @@ def degenerate(data, file, documents, *options, tagger="tagger"):
         ((["漢字" * 900, "قطار " * 900], [["label 02"]] * 2), (), "of 1,800."),
     ],
     ids=[
-        *("nothing-above-the-threshold", "one-document", "labels-never-predicted", "empty-texts"),
+        *(
+            "nothing-above-the-threshold",
+            "a-threshold-each",
+            "one-document",
+            "labels-never-predicted",
+            "empty-texts",
+        ),
         *("no-labels", "hostile-texts", "a-hundred-thousand-words", "other-scripts"),
     ],
 )

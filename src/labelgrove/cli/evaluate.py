@@ -50,9 +50,8 @@ def evaluate(
 
         found = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
         scores = found.scores
-        scores.seconds = found.seconds
         command = shlex.join(["labelgrove", *context.obj])
-        options.write_output(report, evaluation_report(found, folder, command))
+        options.write_output(report, evaluation_report(found, folder, command, progress))
     options.say_skipped(corpus)
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)

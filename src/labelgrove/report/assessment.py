@@ -38,13 +38,11 @@ class Assessment:
     ks
         The places at which rankings are cut.
     scores
-        All metrics, and what a reader should know of them.
+        All metrics, what a reader should know of them, and what reading and tagging took.
     names
         A name for each of the M columns, no two alike.
     examples
         The documents that are shown.
-    seconds
-        What reading and tagging took.
     skipped
         Bad rows of the file that were left out.
     """
@@ -57,7 +55,6 @@ class Assessment:
     scores: Scores
     names: Sequence[str]
     examples: Sequence[tuple[Chosen, Document]]
-    seconds: float
     skipped: int
 
     @property
@@ -104,9 +101,11 @@ def assess(
         As of `Tagger.evaluate`.
     """
     decision = tagger.decision(threshold)
-    began = time.perf_counter()
+    began = time.monotonic()
     ranking, Y = tagger.rank_known(corpus, k=max(PLACES, *ks), progress=progress)
-    seconds = time.perf_counter() - began
+    seconds = time.monotonic() - began
+    scores = tagger.judge(ranking, Y, ks=ks, threshold=threshold)
+    scores.seconds = seconds
     judged = judge(Y, ranking)
     chosen = {each.row: each for each in choose(judged, decision.mask(ranking))}
     names, documents = _read_again(tagger.labels_, corpus, chosen)
@@ -116,10 +115,9 @@ def assess(
         judged=judged,
         decision=decision,
         ks=ks,
-        scores=tagger.judge(ranking, Y, ks=ks, threshold=threshold),
+        scores=scores,
         names=names,
         examples=[(each, documents[row]) for row, each in chosen.items()],
-        seconds=seconds,
         skipped=corpus.skipped,
     )
 

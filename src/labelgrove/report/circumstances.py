@@ -14,6 +14,7 @@ from typing import Any
 from labelgrove._version import __version__
 from labelgrove.core.storage import read_manifest
 from labelgrove.report.assessment import Assessment
+from labelgrove.report.memory import peak_memory
 from labelgrove.report.page import Section, beside, paragraph, text
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
@@ -26,11 +27,12 @@ COMMAND = 4000  # characters of the command
 
 def time_and_memory(assessment: Assessment, folder: Path) -> Section:
     """Return what tagging took, and the scores on held-out documents beside those of the test."""
-    n, seconds = len(assessment.judged), assessment.seconds
+    n, seconds = len(assessment.judged), assessment.scores.seconds
+    peak = peak_memory()
     facts = {
         "Tagging": f"{duration(seconds)} for {several(n, 'document')}, reading included",
         "Speed": f"{n / max(seconds, 1e-9):,.0f} documents a second",
-        "Peak memory": _peak_memory() + ", of the whole process with labels and scores",
+        "Peak memory": f"{size(peak)}, of the whole process" if peak else "not known here",
         "Size on disk": size(sum(file.stat().st_size for file in folder.rglob("*"))),
         "Trained on": several(assessment.space.n_documents, "document")
         + " with "
@@ -102,12 +104,3 @@ def _versions() -> dict[str, str]:
 def _facts(facts: Mapping[str, str]) -> str:
     rows = "\n".join(f"<dt>{text(key)}</dt><dd>{text(value)}</dd>" for key, value in facts.items())
     return f'<dl class="facts">\n{rows}\n</dl>'
-
-
-def _peak_memory() -> str:
-    try:
-        import resource
-    except ImportError:  # not on every system
-        return "not known on this system"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size(peak if sys.platform == "darwin" else 1024 * peak)

@@ -127,8 +127,8 @@ def spread(assessment: Assessment) -> Section:
         figures.append(_ever_given(counts[true], by_label.correct[:n_labels][true] > 0))
     lead = (
         f"Of {several(n_labels, 'label')} in training, {given.sum():,} were given to some test "
-        f"document. {several(int(true.sum()), 'label')} are true of some; of these "
-        f"{int((true & ~given).sum()):,} were never given."
+        f"document. Test documents have {true.sum():,} of them, of which "
+        f"{(true & ~given).sum():,} were never given."
     )
     return Section("How labels are spread", paragraph(lead) + beside(figures))
 

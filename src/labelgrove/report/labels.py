@@ -36,7 +36,7 @@ def best_and_worst(assessment: Assessment) -> Section:
         names = ", ".join(
             f"{named(assessment.names[label])} ({found.given[label]:,})" for label in order[:5]
         )
-        more = f"{several(len(invented), 'label')} were given that no test document has: {names}"
+        more = f"{several(len(invented), 'label')} given that no test document has: {names}"
         body.append(paragraph(more + (", …" if len(invented) > 5 else "")))
     return Section("Best and worst labels", "\n".join(body))
 

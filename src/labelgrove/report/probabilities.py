@@ -130,9 +130,10 @@ def _by_threshold(assessment: Assessment, curve: PrecisionRecall) -> str:
 def what_is_given(assessment: Assessment) -> str:
     """Return in a sentence what the threshold lets through, and how much of it is right."""
     least = np.asarray(assessment.decision.threshold)
-    chosen = f"With the threshold {least:.3g}"
     if least.ndim:
         chosen = f"With a threshold for each label, from {least.min():.3g} to {least.max():.3g}"
+    else:
+        chosen = f"With the threshold {float(least):.3g}"
     n, n_given = len(assessment.judged), int(assessment.given.sum())
     if not n_given:
         return f"{chosen}, no document is given any label."

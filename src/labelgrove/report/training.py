@@ -26,14 +26,18 @@ def learning_curves(assessment: Assessment) -> Section | None:
     seconds = sum(events[-1]["seconds"] for events in networks)
     lead = f"Training took {duration(seconds)} and {several(steps, 'step')}"
     lead += f" for {several(len(networks), 'network')}." if len(networks) > 1 else "."
-    figures = [_figure(networks, "loss", "Mean loss of the training documents, lower is better.")]
-    scored = [[event for event in events if "score" in event] for events in networks]
-    if any(scored):
-        best = [max(event["score"] for event in events) for events in scored if events]
+    scored = [own for own in ([e for e in events if "score" in e] for events in networks) if own]
+    if scored:
+        best = [max(event["score"] for event in events) for events in scored]
         lead += f" Best score on held-out documents: {', '.join(map(percent, best[-3:]))}%."
+    figures = []
+    if max(map(len, networks)) > 1:  # a single event is no curve
+        caption = "Mean loss of the training documents, lower is better."
+        figures.append(_figure(networks, "loss", caption))
+    if max(map(len, scored), default=0) > 1:
         caption = "Score on held-out documents, higher is better; the best weights are kept."
-        figures.append(_figure([events for events in scored if events], "score", caption))
-    return Section("How it learned", paragraph(lead) + beside(figures))
+        figures.append(_figure(scored, "score", caption))
+    return Section("How it learned", paragraph(lead) + (beside(figures) if figures else ""))
 
 
 def networks_of(history: Sequence[Event]) -> list[list[Event]]:

@@ -400,7 +400,7 @@ class Tagger(Configured):
         progress
             Where progress is shown.
         """
-        decision = self.decision(threshold)  # a wrong one is told before the work
+        self.decision(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
         space = self.labels_
         if labels_of is not None:
@@ -412,10 +412,8 @@ class Tagger(Configured):
         started = time.monotonic()
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
         seconds = time.monotonic() - started
-        scores = judge(self.labels_, Y, ranking, decision, ks, space)
+        scores = self.judge(ranking, Y, ks=ks, threshold=threshold, labels_of=labels_of)
         scores.seconds = seconds
-        if said := self.untuned(threshold):
-            scores.notes.append(said)
         return scores
 
     def rank_known(
@@ -447,9 +445,14 @@ class Tagger(Configured):
         *,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
+        labels_of: Tagger | None = None,
     ) -> Scores:
-        """Return the scores of what `rank_known` returned; ``evaluate`` does both."""
-        return judge(self.labels_, Y, ranking, self.decision(threshold), ks)
+        """Return the scores of what `rank_known` returned; `evaluate` does both."""
+        counted = None if labels_of is None else labels_of.labels_
+        scores = judge(self.labels_, Y, ranking, self.decision(threshold), ks, counted)
+        if said := self.untuned(threshold):
+            scores.notes.append(said)
+        return scores
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
