@@ -49,11 +49,13 @@ ROWS: dict[str, dict[str, Any]] = {  # of Table 3; the last is the whole model
     "4: plain + residual + masked": {"reading": ["plain", "residual", "masked"]},
     "5: masked + plain": {"reading": ["masked", "plain"]},
 }
+SLOWER = "learning rate 0.002"
 LEAK = "taught by itself (wrong)"
 OTHERS: dict[str, dict[str, Any]] = {
     "no teacher": {"teacher": False},
     "no hierarchy": {"hierarchy": False},
     "votes weigh": {"weighted": True},
+    SLOWER: {"learning_rate": 0.002},
     LEAK: {},
 }
 CONSENSUS = {"treaderxml + bonsai": ("treaderxml", "bonsai"), "knn + bonsai": ("knn", "bonsai")}
@@ -197,8 +199,8 @@ def report(work: Path) -> str:
         "# Reading with a teacher",
         "",
         "At most " + ", ".join(f"{n:,} ({where})" for where, n in TRAIN.items()) + " training "
-        "documents, of which a tenth is held out, the first 128 words of each, GloVe vectors of 100 numbers; the same random test documents for all, 3,000 at "
-        "most. The mean and the deviation where there are several seeds, which draw other training "
+        "documents, of which a tenth is held out, the first 128 words of each, GloVe "
+        "vectors of 100 numbers; the same random test documents for all, 3,000 at most. The mean and the deviation where there are several seeds, which draw other training "
         "documents too. Networks learn for 8 epochs with falling learning rates (attentionxml "
         "0.01, treaderxml 0.005). knn and bonsai read whole texts. Per cent. Made with `python "
         "benchmarks/quality/teacher.py --data DIR --work DIR`, on " + told_machine() + " Times "
