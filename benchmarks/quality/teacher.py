@@ -200,7 +200,8 @@ def report(work: Path) -> str:
         "",
         "At most " + ", ".join(f"{n:,} ({where})" for where, n in TRAIN.items()) + " training "
         "documents, of which a tenth is held out, the first 128 words of each, GloVe "
-        "vectors of 100 numbers; the same random test documents for all, 3,000 at most. The mean and the deviation where there are several seeds, which draw other training "
+        "vectors of 100 numbers; the same random test documents for all, 3,000 at most. The "
+        "mean and the deviation where there are several seeds, which draw other training "
         "documents too. Networks learn for 8 epochs with falling learning rates (attentionxml "
         "0.01, treaderxml 0.005). knn and bonsai read whole texts. Per cent. Made with `python "
         "benchmarks/quality/teacher.py --data DIR --work DIR`, on " + told_machine() + " Times "
