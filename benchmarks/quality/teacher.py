@@ -61,9 +61,9 @@ OTHERS: dict[str, dict[str, Any]] = {
 CONSENSUS = {"treaderxml + bonsai": ("treaderxml", "bonsai"), "knn + bonsai": ("knn", "bonsai")}
 SYSTEMS = (*MAIN, *ROWS, *OTHERS, *CONSENSUS)
 ONLY = {  # beside the main ones and the consensus
-    "reuters": ("no teacher", "no hierarchy"),
+    "reuters": ("no teacher", "no hierarchy", SLOWER),
     "debtags": (*ROWS, *OTHERS),
-    "congress": ("no teacher", "no hierarchy", LEAK),
+    "congress": ("no teacher", "no hierarchy", SLOWER, LEAK),
 }
 SEEDS = (0, 1, 2)
 LEARNERS = ("bonsai", "knn", "treaderxml")
