@@ -183,7 +183,7 @@ def sets(taggers, data, tmp_path):
 def test_records_over_six_sets(sets, tmp_path):
     done = called("compare", *sets, "--report", tmp_path / "r.html", "--json", tmp_path / "r.json")
     assert "Friedman's chi-square is" in done.stdout
-    assert "set5/test.jsonl" in done.stdout
+    assert re.search(r"^ +set0 +set1 .* set5 +average rank", done.stdout, re.MULTILINE)
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["systems"] == ["bonsai", "knn", "most-frequent"]
     ranked = found["standings"]["P@1"]["average_ranks"]
@@ -200,6 +200,6 @@ def test_fewer_records_and_a_missing_one(sets):
     done = called("compare", *sets[:15])
     assert "5 data sets are too few for a p-value, it takes 6" in done.stdout
     done = called("compare", *sets[:-1])
-    assert "most-frequent has no result on set5/test.jsonl" in done.stdout
+    assert "most-frequent has no result on set5" in done.stdout
     shutil.copy(sets[0], sets[0].with_name("again.json"))
     assert "are both of 'bonsai'" in fails("compare", *sets, sets[0].with_name("again.json"))

@@ -11,16 +11,14 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import (
     additive,
     bootstrap,
-    difference,
     evaluate,
     holm,
-    interval,
     paired_bootstrap,
     per_document,
-    resampled,
-    values,
     wilcoxon,
 )
+from labelgrove.evaluation.resampling import resampled, values
+from labelgrove.evaluation.significance import difference, interval
 
 ALL = [
     *(f"{name}@{k}" for name in ("P", "R", "nDCG", "PSP", "PSnDCG") for k in (1, 3)),
@@ -123,7 +121,7 @@ def test_nothing_given_and_nothing_true_is_0():
 
 def test_what_cannot_be_resampled_is_told():
     Y, ranking = made()
-    with pytest.raises(InputError, match="unknown metric to resample 'coverage@5'"):
+    with pytest.raises(InputError, match="unknown metric 'coverage@5'"):
         additive(Y, ranking, ["coverage@5"])
     with pytest.raises(InputError, match="PSP@1 needs propensities"):
         additive(Y, ranking, ["PSP@1"])

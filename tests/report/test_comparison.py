@@ -223,7 +223,7 @@ def test_what_is_wrong_is_told(three):
     corpus, asked = three
     with pytest.raises(InputError, match="two taggers or more, got 1"):
         compare(asked[:1], corpus)
-    with pytest.raises(InputError, match="unknown metric to resample 'P@x'"):
+    with pytest.raises(InputError, match="unknown metric 'P@x'"):
         compare(asked, corpus, metrics=["P@x"])
 
 

@@ -45,7 +45,7 @@ def records(scores=SCORES, **facts):
 def test_ranks_and_tests_over_sets():
     found = compare_records(records(), ["P@1"])
     assert list(found.systems) == MODELS
-    assert list(found.sets) == [f"set{i}/test.jsonl" for i in range(7)]
+    assert list(found.sets) == [f"set{i}" for i in range(7)]
     (standing,) = found.standings
     assert standing.ranks.average.tolist() == average_ranks(SCORES).tolist()
     told = stats.friedmanchisquare(*SCORES.T)
@@ -86,7 +86,7 @@ def test_a_missing_combination_is_told_and_its_set_has_no_rank():
     kept = np.delete(SCORES, 3, axis=0)
     assert found.standings[0].ranks.average.tolist() == average_ranks(kept).tolist()
     shown = findings(found)
-    assert any("knn has no result on set3/test.jsonl" in note for note in shown.notes)
+    assert any("knn has no result on set3" in note for note in shown.notes)
     assert shown.tables[0].rows[1][4] == "–"
     # every two are compared on what both have
     pairs = [(kept, 0, 1), (SCORES, 0, 2), (kept, 1, 2)]
@@ -156,7 +156,7 @@ def test_pages_have_the_critical_difference():
     found = findings(compare_records(records(seconds=1.5, size=2_000_000), ["P@1"]))
     page = found.page("labelgrove compare <a>")
     assert "critical difference" in page
-    assert "bonsai  1.07" in page
+    assert "bonsai 1.07" in page
     assert "labelgrove compare &lt;a&gt;" in page
     assert "2.0 MB" in page
     assert "average rank" in found.latex()

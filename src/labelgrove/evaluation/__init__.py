@@ -29,13 +29,7 @@ from labelgrove.evaluation.ranks import (
     ranks,
     wilcoxon_over_sets,
 )
-from labelgrove.evaluation.resampling import (
-    LOWER_IS_BETTER,
-    additive,
-    check_metrics,
-    resampled,
-    values,
-)
+from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.significance import (
@@ -43,9 +37,7 @@ from labelgrove.evaluation.significance import (
     Interval,
     SignedRanks,
     bootstrap,
-    difference,
     holm,
-    interval,
     paired_bootstrap,
     wilcoxon,
 )
@@ -84,13 +76,11 @@ __all__ = [
     "counts_by_label",
     "coverage",
     "critical_difference",
-    "difference",
     "evaluate",
     "expected_calibration_error",
     "fit_calibration",
     "frequency_groups",
     "holm",
-    "interval",
     "judge",
     "overlap",
     "pair_divergence",
@@ -102,10 +92,8 @@ __all__ = [
     "ranks",
     "recall",
     "reliability",
-    "resampled",
     "tune_label_thresholds",
     "tune_threshold",
-    "values",
     "wilcoxon",
     "wilcoxon_over_sets",
 ]

@@ -116,7 +116,7 @@ def check_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
             parse(name)
         except UnknownNameError:
             known = [*(f"{each}@k" for each in (*AT_K, *PROPENSITY)), *AVERAGES, *OF_SETS]
-            raise UnknownNameError("metric to resample", name, known) from None
+            raise UnknownNameError("metric", name, known) from None
     return names
 
 

@@ -22,16 +22,12 @@ from labelgrove.evaluation import (
     areas_by_frequency,
     by_frequency,
     check_metrics,
-    difference,
     frequency_groups,
     holm,
-    interval,
-    resampled,
-    values,
     wilcoxon,
 )
-from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums
-from labelgrove.evaluation.significance import without_noise
+from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums, resampled, values
+from labelgrove.evaluation.significance import difference, interval, without_noise
 from labelgrove.labels import LabelSpace
 from labelgrove.report.contestants import PLACES, Contestant, alike
 from labelgrove.report.wording import several

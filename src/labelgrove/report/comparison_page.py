@@ -89,9 +89,16 @@ def _ranks(systems: Sequence[str], metric: str, ranks: Ranks) -> str:
         for place, (number, rank) in enumerate(zip(order, average, strict=True)):
             axes.plot([rank, rank], [-1, place], color=INK, linewidth=0.8)
             axes.plot(rank, place, "o", color=SERIES[0], markersize=6)
-            label = f"  {named(systems[number], LONGEST)}  {rank:.2f}"
-            right = rank > (len(systems) + 1) / 2
-            axes.text(rank, place, label, va="center", ha="right" if right else "left")
+            # beside the dot, towards the middle
+            side = -1 if rank > (len(systems) + 1) / 2 else 1
+            axes.annotate(
+                f"{named(systems[number], LONGEST)} {rank:.2f}",
+                (rank, place),
+                xytext=(8 * side, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if side > 0 else "right",
+            )
         for level, (start, end) in enumerate(groups):
             height = -1.6 - 0.5 * level
             ends = [average[start] - 0.03, average[end] + 0.03]

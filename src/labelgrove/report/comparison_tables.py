@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 from labelgrove.report.comparison import FOUND_IN, GROUPS, LEVEL, Comparison
@@ -61,7 +62,7 @@ def score_table(found: Comparison) -> Table:
         for number, row in enumerate(rows):
             mark = MARK if number in level else ""
             row.append(percent(found.scores[number][metric].value) + mark)
-    title = f"Scores on {found.test} ({several(found.documents, 'document')}), %"
+    title = f"Scores on {Path(found.test).name} ({several(found.documents, 'document')}), %"
     return Table(["", *found.metrics], rows, title=title, bold=bold)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from labelgrove._version import __version__
@@ -13,7 +14,7 @@ from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_page import comparison_sections, record_sections
 from labelgrove.report.page import Section, page, paragraph, text
 from labelgrove.report.records import OverSetsComparison
-from labelgrove.report.tables import Table
+from labelgrove.report.tables import Table, in_markdown
 from labelgrove.report.wording import several
 
 
@@ -44,8 +45,12 @@ class Findings:
 
     def markdown(self) -> str:
         """Return the tables and notes as a Markdown file."""
-        notes = "\n".join(f"- {note}" for note in self.notes)
-        parts = [f"# {self.title}", *(table.markdown() for table in self.tables), notes]
+        notes = "\n".join(f"- {in_markdown(note)}" for note in self.notes)
+        parts = [
+            f"# {in_markdown(self.title)}",
+            *(table.markdown() for table in self.tables),
+            notes,
+        ]
         return "\n\n".join(parts) + "\n"
 
     def latex(self) -> str:
@@ -72,7 +77,7 @@ def findings(found: Comparison | OverSetsComparison) -> Findings:
     """Return a comparison in a form that can be shown and written."""
     if isinstance(found, Comparison):
         return Findings(
-            f"{several(len(found.names), 'tagger')} on {found.test}",
+            f"{several(len(found.names), 'tagger')} on {Path(found.test).name}",
             f"{', '.join(found.names)} on {several(found.documents, 'document')}.",
             comparison_tables.tables(found),
             comparison_tables.notes(found),

@@ -223,9 +223,13 @@ def _sets(records: Sequence[Record]) -> list[Data]:
 
 
 def _shown_sets(sets: Sequence[Data]) -> list[str]:
-    """Return names of data sets: the ends of their paths that tell them apart, else their sizes."""
+    """Return names of data sets: what of their paths tells them apart, else their sizes."""
     tests = list(dict.fromkeys(test for test, _ in sets))
-    short = dict(zip(tests, distinct(tests), strict=True))
+    alike = len(tests) > 1 and len({Path(test).name for test in tests}) == 1
+    named = distinct(
+        [Path(test).parent if alike else test for test in tests]
+    )  # set, not test.jsonl
+    short = dict(zip(tests, named, strict=True))
     several = {test for test in tests if sum(other == test for other, _ in sets) > 1}
     return [
         f"{short[test]} ({_number(documents)} documents)" if test in several else short[test]

@@ -65,9 +65,9 @@ class Table:
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown, the title as a line in bold above it."""
         rule = "|".join("---" if self._left(i) else "---:" for i in range(len(self.columns)))
-        lines = [_pipes(map(_markdown, self.columns)), f"|{rule}|"]
-        lines += [_pipes(cells) for cells in self._cells(_markdown, "**{}**")]
-        title = [f"**{_markdown(self.title)}**", ""] if self.title else []
+        lines = [_pipes(map(in_markdown, self.columns)), f"|{rule}|"]
+        lines += [_pipes(cells) for cells in self._cells(in_markdown, "**{}**")]
+        title = [f"**{in_markdown(self.title)}**", ""] if self.title else []
         return "\n".join(title + lines)
 
     def latex(self) -> str:
@@ -127,7 +127,8 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _markdown(text: str) -> str:
+def in_markdown(text: str) -> str:
+    """Return a text in one line that Markdown shows as it is."""
     return _MARKDOWN.sub(r"\\\1", _line(text))
 
 
