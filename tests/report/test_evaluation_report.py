@@ -149,6 +149,7 @@ def degenerate(data, file, documents, *options, tagger="tagger"):
     [
         (known_answer(30), ("--threshold", "1"), "no document is given any label"),
         (known_answer(30), ("--threshold", "per-label"), "With a threshold for each label, from"),
+        (known_answer(30), ("--at", "1,2,3,4,5,6,7,8,9,10,11,99"), "10 of 12 places are listed"),
         (known_answer(1), (), "One document says nothing about luck"),
         (
             (["topic1a"] * 3, [["unheard of"]] * 3),
@@ -165,6 +166,7 @@ def degenerate(data, file, documents, *options, tagger="tagger"):
         *(
             "nothing-above-the-threshold",
             "a-threshold-each",
+            "many-places",
             "one-document",
             "labels-never-predicted",
             "empty-texts",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.core.extras import need
 
 
 @options.reads_documents
@@ -37,6 +38,8 @@ def evaluate(
     ks = _places(at)
     json_file.check(json_to)
     options.check_output("--report", report)
+    if report is not None:
+        need("matplotlib", "report", "--report")  # said before the work
     progress = options.open_progress(quiet)
     tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove._version import __version__
-from labelgrove.core.storage import read_manifest
+from labelgrove.core import storage
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.memory import peak_memory
 from labelgrove.report.page import Section, beside, paragraph, text
@@ -33,7 +33,7 @@ def time_and_memory(assessment: Assessment, folder: Path) -> Section:
         "Tagging": f"{duration(seconds)} for {several(n, 'document')}, reading included",
         "Speed": f"{n / max(seconds, 1e-9):,.0f} documents a second",
         "Peak memory": f"{size(peak)}, of the whole process" if peak else "not known here",
-        "Size on disk": size(sum(file.stat().st_size for file in folder.rglob("*"))),
+        "Size on disk": size(storage.size(folder)),
         "Trained on": several(assessment.space.n_documents, "document")
         + " with "
         + several(assessment.space.n_labels, "label"),
@@ -67,7 +67,7 @@ def how_made(assessment: Assessment, folder: Path, command: str) -> Section:
         command = command[:COMMAND] + " …"
     facts = {"Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "labelgrove": __version__}
     facts |= {"Python": platform.python_version(), "System": platform.platform()} | _versions()
-    written = read_manifest(folder, verify=False).get("labelgrove")
+    written = storage.read_manifest(folder, verify=False).get("labelgrove")
     if written and written != __version__:
         facts["Tagger written by"] = f"labelgrove {written}"
     tables = [_settings(f"Model {assessment.tagger.model_.name}", assessment.tagger.model_)]

@@ -24,6 +24,7 @@ MEANINGS = {
 FIRST_RIGHT = "how often the first label is right"
 CURVES = ("P", "R", "nDCG", "PSP")
 FURTHEST = 10  # the last k of the curves
+MOST_PLACES = 10  # of the table
 MANY = 50_000  # documents from which on fewer samples are drawn
 SAMPLES, FEWER_SAMPLES = 1000, 200
 FEW = 30  # documents below which an interval is rough
@@ -36,7 +37,12 @@ def intervals(assessment: Assessment) -> dict[str, Interval]:
     Coverage is no sum over documents and has none.
     """
     judged = assessment.judged
-    names = [name for name in assessment.scores if not name.startswith("coverage")]
+    listed = {*map(str, _listed(assessment)), ""}
+    names = [
+        name
+        for name in assessment.scores
+        if not name.startswith("coverage") and name.partition("@")[2] in listed
+    ]
     names += [f"{metric}@{k}" for metric in CURVES for k in _ks(assessment)]
     parts = additive(
         judged.Y,
@@ -90,13 +96,17 @@ def by_k(assessment: Assessment, found: Intervals) -> Section:
     rows = []
     for metric in metrics:
         row = [metric]
-        for name in (f"{metric}@{k}" for k in assessment.ks):
+        for name in (f"{metric}@{k}" for k in _listed(assessment)):
             span = f" ({_span(found[name], n)})" if name in found and n > 1 else ""
             row.append(percent(scores[name]) + span)
         rows.append(row)
-    table = Table(["%, with 95% interval", *(f"@{k}" for k in assessment.ks)], rows)
-    figure = _curves(found, ks, with_bands=n > 1) if len(ks) > 1 else ""
-    return Section("Scores by k", figure + "\n" + table.html())
+    shown, n_places = _listed(assessment), len(set(assessment.ks))
+    body = [Table(["%, with 95% interval", *(f"@{k}" for k in shown)], rows).html()]
+    if len(ks) > 1:
+        body.insert(0, _curves(found, ks, with_bands=n > 1))
+    if len(shown) < n_places:
+        body.append(paragraph(f"{len(shown)} of {n_places:,} places are listed.", kind="quiet"))
+    return Section("Scores by k", "\n".join(body))
 
 
 def _curves(found: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
@@ -126,6 +136,12 @@ def _curves(found: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
 def _ks(assessment: Assessment) -> list[int]:
     """Return the places at which curves are drawn: the first few, as far as there are labels."""
     return list(range(1, min(FURTHEST, assessment.space.n_labels) + 1))
+
+
+def _listed(assessment: Assessment) -> list[int]:
+    """Return the places of the table: those asked for, of many the first ones and the last."""
+    ks = sorted(set(assessment.ks))
+    return ks if len(ks) <= MOST_PLACES else [*ks[: MOST_PLACES - 1], ks[-1]]
 
 
 def _cards(assessment: Assessment, found: Intervals) -> str:

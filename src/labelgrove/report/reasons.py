@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from labelgrove.report.page import text as escaped
 from labelgrove.report.tables import Table
+from labelgrove.report.wording import named
 
 if TYPE_CHECKING:
     from labelgrove.tagger import Evidence, SimilarDocument
 
 NEIGHBOURS = 5  # similar documents that are shown
 LABELS = 60  # characters of their labels
+WORD = 40  # characters of a word; a text without spaces is one
 FAINTEST = 0.05  # share of the heaviest word's weight from which on a word is marked
 HEADS = ("like it", "has it", "document", "labels")
 
@@ -83,7 +85,7 @@ def heaviest(evidence: Sequence[Evidence], most: int = 8, between: str = "  ") -
     """Return the words that spoke loudest with their weights, for where there are no colours."""
     if not evidence:
         return "(no word spoke for it or against it)"
-    return between.join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
+    return between.join(f"{named(each.text, WORD)} {each.weight:+.2f}" for each in evidence[:most])
 
 
 def similar(neighbours: Sequence[SimilarDocument]) -> Table:
