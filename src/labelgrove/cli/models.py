@@ -28,8 +28,9 @@ def models(
 
 
 def _settings(name: str) -> None:
-    """Print what a model can be told by --set, with its defaults."""
+    """Print what a model can be told by --set, its defaults, and where tune searches."""
     from labelgrove.cli.tables import print_table
+    from labelgrove.core.ranges import as_text
     from labelgrove.models import MODELS
 
     model, entry = MODELS.find(name), MODELS.entries()[name]
@@ -38,14 +39,9 @@ def _settings(name: str) -> None:
     defaults = model.defaults()
     if not defaults.get("encoder", "-"):
         defaults["encoder"] = getattr(model, "default_encoder", "")
-    rows = [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
-    print_table("", ["--set", "default", ""], rows, words=3)
-
-
-def _shown(value: object) -> str:
-    """Return a value as --set takes it."""
-    import json
-
-    if isinstance(value, str):
-        return value or '""'
-    return json.dumps(value)
+    ranges = model.ranges()
+    rows = [
+        [setting, as_text(value), str(ranges.get(setting, "")), meanings[setting]]
+        for setting, value in defaults.items()
+    ]
+    print_table("", ["--set", "default", "tune searches", ""], rows, words=4)
