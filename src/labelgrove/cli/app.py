@@ -89,7 +89,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
-        result = app(arguments, standalone_mode=False)
+        told = sys.argv[1:] if arguments is None else list(arguments)
+        result = app(told, standalone_mode=False, obj=told)  # for reports that name their command
         return result if isinstance(result, int) else 0
     except LabelgroveError as error:
         if os.environ.get(TRACEBACK):

@@ -23,7 +23,7 @@ def named(name: str, most: int = NAME) -> str:
 
     Examples
     --------
-    >>> named("a  long\\nname", 8)
+    >>> named("a   long name", 8)
     'a long …'
     """
     line = " ".join(name.split()) or "(empty)"
