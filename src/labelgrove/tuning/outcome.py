@@ -113,6 +113,21 @@ class Search:
         model = self.space.create(self.best.values, seed=found["seed"], threads=found["threads"])
         return Tagger(model, features=self.space.chosen(self.best.values)[1] or None, **found)
 
+    def recipe(self) -> dict[str, Any]:
+        """Return the best settings, as a recipe holds them, and what is known about them."""
+        settings, features = self.space.chosen(self.best.values)
+        about: dict[str, Any] = {
+            "metric": self.metric.name,
+            "selected": self.best.score,
+            "trials": len(self.trials),
+            "note": "selected is the best score of all trials on held-out documents, and so "
+            "optimistic; other documents tell what it is worth",
+        }
+        if self.default is not None:
+            about["default"] = self.default.score
+        found = {"model": self.space.model, "settings": settings, "features": features}
+        return {**{key: value for key, value in found.items() if value}, "about": about}
+
 
 def best_of(trials: tuple[Trial, ...], metric: Metric) -> Trial:
     """Return the trial with the best score, or say why there is none."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.types import FitContext, Run
+from labelgrove.evaluation import evaluate
 from labelgrove.tagger.learning import PLACES, Learned, calibrated_on
-from labelgrove.tagger.scoring import judge
 from labelgrove.tuning.material import Material
 from labelgrove.tuning.metric import Metric
 
@@ -69,7 +69,13 @@ def _forward(report: Report) -> Report:
 def scored(material: Material, model: Classifier, metric: Metric) -> dict[str, float]:
     """Return all metrics of a fitted model, with probabilities and threshold as a tagger's are."""
     X, Y = material.judges()
+    space = material.labels
     raw = model.rank(X, max(PLACES, *metric.ks))
-    learned = calibrated_on(Learned(material.labels, material.featurizers, model), raw, Y)
-    least = learned.thresholds[metric.goal]
-    return dict(judge(material.labels, Y, learned.calibrated(raw), least, metric.ks))
+    learned = calibrated_on(Learned(space, material.featurizers, model), raw, Y)
+    return evaluate(
+        Y,
+        learned.calibrated(raw),
+        ks=metric.ks,
+        threshold=learned.thresholds[metric.goal],
+        propensities=space.propensities(n_columns=Y.shape[1]),
+    )
