@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
 TAGGER, RUN = "tagger", "tagger.run"
-OURS = {STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN, "work", "lock"}
+OURS = {STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN, "work"}
 
 
 @options.reads_documents
@@ -104,7 +104,7 @@ def tune(
     _check_folder(out, resume=resume, overwrite=overwrite)
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
-    with storage.locked(out):
+    with storage.locked(out.with_name(f"{out.name}.run")):  # gone with it when the search ends
         if overwrite:
             _clear(out)
         found = search(
@@ -159,7 +159,7 @@ def _check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def _clear(out: Path) -> None:
-    for name in OURS - {"lock"}:
+    for name in OURS:
         path = out / name
         if path.is_dir():
             shutil.rmtree(path)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from labelgrove.core.extras import need
 from labelgrove.core.ranges import Choice, as_text
 from labelgrove.report.circumstances import made_with
-from labelgrove.report.figures import FAINT, INK, SERIES, drawn
+from labelgrove.report.figures import FAINT, INK, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, page, paragraph, text
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, named, several
 from labelgrove.tuning import Search, Trial
+from labelgrove.tuning.study import ENOUGH
 
 SHOWN = 6  # settings whose scores are drawn
 ROWS = 200  # trials that are listed
+TELLING = re.compile(r"(P|nDCG|PSP)@\d+|(micro|macro)-F1")  # metrics that are shown
 
 
 def search_report(found: Search, command: str = "") -> str:
@@ -37,7 +41,7 @@ def search_report(found: Search, command: str = "") -> str:
         Section("How this was made", made_with(command, _facts(found))),
     ]
     title = f"Settings of {found.space.model}, searched"
-    return page(title, [each for each in sections if each is not None], lead=_lead(found))
+    return page(title, sections, lead=_lead(found))
 
 
 def _lead(found: Search) -> str:
@@ -70,7 +74,7 @@ def _best(found: Search) -> Section:
         rows = [
             [name, _score(default[name]), _score(value), f"{100 * (value - default[name]):+.2f}"]
             for name, value in found.best.scores.items()
-            if name in default
+            if name in default and (name == found.metric.name or TELLING.fullmatch(name))
         ]
         title = "Scores on the held-out documents"
         scores = Table(["%", "default", "best", "difference"], rows, title=title).html()
@@ -87,14 +91,13 @@ def _history(found: Search) -> Section:
         axes.plot(numbers, scores, "o", color=SERIES[0], label="finished")
         axes.step(numbers, _running(scores, found), where="post", color=SERIES[1],
                   label="best so far")  # fmt: skip
-        if pruned and scores:
-            floor = min(scores)
-            axes.plot([trial.number for trial in pruned], [floor] * len(pruned), "x", color=INK,
-                      label="given up early")  # fmt: skip
+        if pruned:  # they have no score: they stand at the bottom
+            axes.plot([trial.number for trial in pruned], [0.03] * len(pruned), "x", color=INK,
+                      label="given up early", transform=axes.get_xaxis_transform())  # fmt: skip
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{found.metric.name}, %")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.legend(loc="lower right")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
 
     caption = "Score of each trial, and the best so far; trial numbers of a resumed search may gap."
     counts = (
@@ -112,9 +115,10 @@ def _running(scores: Sequence[float], found: Search) -> list[float]:
     return [best(scores[: number + 1]) for number in range(len(scores))]
 
 
-def _importances(found: Search) -> Section | None:
+def _importances(found: Search) -> Section:
     if not found.importances:
-        return None
+        few = f"{several(ENOUGH, 'finished trial')} or more can tell which settings mattered."
+        return Section("What mattered", paragraph(few, kind="quiet"))
     keys = list(found.importances)[::-1]
 
     def draw(axes: Any) -> None:
@@ -162,11 +166,20 @@ def _scatter(axes: Any, found: Search, key: str) -> None:
     if known:
         axes.set_xticks(range(len(known)), [named(each, 16) for each in known])
         axes.set_xlim(-0.5, len(known) - 0.5)
-    elif getattr(searched, "log", False):
-        axes.set_xscale("log")
+    elif not isinstance(searched, Choice) and searched.log:
+        _logarithmic(axes)
     axes.set_xlabel(key)
     axes.set_ylabel(f"{found.metric.name}, %")
     axes.axhline(100 * (found.best.score or 0), color=FAINT, linewidth=1)
+
+
+def _logarithmic(axes: Any) -> None:
+    """Show numbers by their logarithm, as plain numbers."""
+    ticker = need("matplotlib.ticker", "report", "a report with figures")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(grouped)
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _trials(found: Search) -> Section:
@@ -176,14 +189,14 @@ def _trials(found: Search) -> Section:
         [
             str(trial.number) + (" (default)" if trial.default else ""),
             _state(trial),
-            *(_value(trial.values[key]) for key in keys),
             "–" if trial.score is None else _score(trial.score),
             duration(trial.seconds) if trial.seconds else "–",
+            *(_value(trial.values[key]) for key in keys),
         ]
         for trial in ranked[:ROWS]
     ]
-    columns = ["trial", "", *keys, f"{found.metric.name}, %", "time"]
-    table = Table(columns, rows, words=2, bold={(0, len(columns) - 2)}).html()
+    columns = ["trial", "", f"{found.metric.name}, %", "time", *keys]
+    table = Table(columns, rows, words=2, bold={(0, 2)}).html()
     more = len(ranked) - ROWS
     note = paragraph(f"{several(more, 'more trial')} are in trials.jsonl.") if more > 0 else ""
     return Section("All trials", table + note)
@@ -200,7 +213,7 @@ def _state(trial: Trial) -> str:
         return f"failed: {named(trial.message)}"
     if trial.repeats is not None:
         return f"as trial {trial.repeats}"
-    return "given up early" if trial.state == "pruned" else "finished"
+    return "given up" if trial.state == "pruned" else "finished"
 
 
 def _facts(found: Search) -> dict[str, str]:

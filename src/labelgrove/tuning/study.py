@@ -238,7 +238,7 @@ def _suggested(trial: Any, key: str, found: Range) -> Any:
         return _value(found, trial.suggest_categorical(key, [*map(as_text, found.values)]))
     if isinstance(found, Whole):
         return int(trial.suggest_int(key, found.low, found.high, log=found.log))
-    return float(trial.suggest_float(key, found.low, found.high, log=found.log))
+    return _value(found, trial.suggest_float(key, found.low, found.high, log=found.log))
 
 
 def _stored(found: Range, value: Any) -> Any:
@@ -247,7 +247,9 @@ def _stored(found: Range, value: Any) -> Any:
 
 
 def _value(found: Range, stored: Any) -> Any:
-    """Return the value that the study keeps."""
+    """Return the value that the study keeps, of numbers four digits: more mean nothing."""
     if isinstance(found, Choice):
         return {as_text(value): value for value in found.values}[stored]
-    return stored
+    if isinstance(found, Whole):
+        return stored
+    return min(max(float(f"{stored:.4g}"), found.low), found.high)
