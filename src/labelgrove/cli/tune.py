@@ -150,7 +150,8 @@ def _check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; --out needs a folder")
     names = {path.name for path in out.iterdir()} if out.exists() else set()
-    if foreign := sorted(names - OURS):
+    foreign = sorted(names - OURS)
+    if STUDY not in names and foreign:
         raise InputError(
             f"{out} holds {foreign[0]!r}, which is not of a search; choose another folder"
         )

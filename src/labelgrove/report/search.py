@@ -93,7 +93,7 @@ def _history(found: Search) -> Section:
                   label="best so far")  # fmt: skip
         if pruned:  # they have no score: they stand at the bottom
             axes.plot([trial.number for trial in pruned], [0.03] * len(pruned), "x", color=INK,
-                      label="given up early", transform=axes.get_xaxis_transform())  # fmt: skip
+                      label="pruned", transform=axes.get_xaxis_transform())  # fmt: skip
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{found.metric.name}, %")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -102,7 +102,7 @@ def _history(found: Search) -> Section:
     caption = "Score of each trial, and the best so far; trial numbers of a resumed search may gap."
     counts = (
         f"{several(found.count('finished'), 'trial')} finished, {found.count('pruned')} given up "
-        f"early, {found.count('failed')} failed."
+        f"early (pruned), {found.count('failed')} failed."
     )
     return Section(
         "History", paragraph(counts) + captioned(drawn(draw, label=caption), text(caption))
@@ -213,7 +213,7 @@ def _state(trial: Trial) -> str:
         return f"failed: {named(trial.message)}"
     if trial.repeats is not None:
         return f"as trial {trial.repeats}"
-    return "given up" if trial.state == "pruned" else "finished"
+    return trial.state
 
 
 def _facts(found: Search) -> dict[str, str]:
@@ -223,7 +223,7 @@ def _facts(found: Search) -> dict[str, str]:
     fixed = found.facts.get("settings") or {}
     if fixed:
         facts["Fixed"] = ", ".join(f"{key}={_value(value)}" for key, value in fixed.items())
-    return {**facts, "Time": duration(found.seconds)}
+    return {**facts, "Time of this call": duration(found.seconds)}
 
 
 def _score(value: float) -> str:
