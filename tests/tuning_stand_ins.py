@@ -19,9 +19,9 @@ BEST = 3.0
 class Planted(Centroid):
     """Centroids that rank ever more texts at random the further ``x`` is from 3.
 
-    ``mood`` is how training goes: well, or badly in one of several ways. A file of its name in
-    ``notes`` tells of each training; while there is a file "hold" and three trainings are over,
-    the next one waits.
+    ``mood`` is how training goes: well, or badly in one of several ways. Files "over-..." in
+    ``notes`` tell of each training; while a file "hold" holds a number, and so many trainings are
+    over, the next one waits.
     """
 
     name: ClassVar[str] = "planted"
@@ -51,7 +51,8 @@ class Planted(Centroid):
         super()._fit(X, Y, context)
 
     def _note(self, folder):
-        while (folder / "hold").exists() and len([*folder.glob("over-*")]) >= 3:
+        hold = folder / "hold"
+        while hold.exists() and len([*folder.glob("over-*")]) >= int(hold.read_text()):
             (folder / "holding").write_text(str(os.getpid()))
             time.sleep(0.01)
         cores = f"{self.threads} {os.environ['OMP_NUM_THREADS']}"

@@ -28,18 +28,18 @@ def values(found):
 
 
 def test_a_planted_optimum_is_found_again_and_after_an_interruption(planted, corpus, tmp_path):
-    whole = tune(*corpus, model="planted", trials=24, prune=False)
+    whole = tune(*corpus, model="planted", trials=16, prune=False)
     assert whole.default.values == {"x": 0.0}
-    assert abs(whole.best.values["x"] - BEST) < 1
+    assert abs(whole.best.values["x"] - BEST) < 1.5
     assert whole.best.score > whole.default.score
     assert whole.best.scores["nDCG@5"] == whole.best.score
     assert whole.tagger().model.x == whole.best.values["x"]
     # the first part alone, then the rest: the same search
     first = tune(*corpus, model="planted", trials=5, folder=tmp_path, prune=False)
     assert values(first) == values(whole)[:5]
-    rest = tune(*corpus, model="planted", trials=12, folder=tmp_path, resume=True, prune=False)
-    assert values(rest) == values(whole)[:12]
-    assert [trial.score for trial in rest.trials] == [trial.score for trial in whole.trials[:12]]
+    rest = tune(*corpus, model="planted", trials=8, folder=tmp_path, resume=True, prune=False)
+    assert values(rest) == values(whole)[:8]
+    assert [trial.score for trial in rest.trials] == [trial.score for trial in whole.trials[:8]]
     assert not (tmp_path / "work").exists()
     # it goes on with the same data and ranges only
     texts, labels = corpus
@@ -87,10 +87,10 @@ def test_two_jobs_are_two_processes_that_share_the_threads(planted, corpus, tmp_
 
 
 def test_trials_behind_the_median_are_given_up(planted, corpus, capsys):
-    found = tune(*corpus, model="planted", trials=16, progress=Lines())
+    found = tune(*corpus, model="planted", trials=12, progress=Lines())
     pruned = [trial for trial in found.trials if trial.state == "pruned"]
     done = [trial for trial in found.trials if trial.state == "finished"]
-    assert len(pruned) + len(done) == 16
+    assert len(pruned) + len(done) == 12
     assert pruned
     assert all(trial.score is None and trial.steps.keys() == {1} for trial in pruned)
     assert min(trial.number for trial in pruned) >= 4
@@ -111,14 +111,13 @@ def test_the_corpus_is_read_once_for_the_same_features(planted, corpus):
 
 
 def test_time_ends_a_search_and_what_is_under_way(planted, corpus, tmp_path):
-    (tmp_path / "hold").touch()
-    found = tune(
-        *corpus, model="planted", trials=50, settings={"notes": str(tmp_path)}, seconds=12,
-        prune=False,
-    )  # fmt: skip
+    words = {"model": "planted", "settings": {"notes": str(tmp_path)}, "prune": False}
+    folder = tmp_path / "search"
+    tune(*corpus, **words, trials=2, folder=folder)
+    (tmp_path / "hold").write_text("2")
+    found = tune(*corpus, **words, trials=50, folder=folder, resume=True, seconds=2)
     assert found.complete
-    assert len(found.trials) == 3
-    assert (tmp_path / "holding").exists()
+    assert len(found.trials) == 2
 
 
 def test_documents_to_judge_by_can_be_given(planted, corpus):

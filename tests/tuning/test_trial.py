@@ -89,27 +89,3 @@ def test_a_report_can_end_a_trial(material):
     for model in (Planted(), Watching()):
         with pytest.raises(GivenUpError):
             attempt(material, model, Metric(), stop)
-
-
-def test_networks_report_after_each_epoch_and_can_be_given_up():
-    import torch
-
-    from labelgrove.models.neural.training.loop import train
-    from labelgrove.models.neural.training.settings import Training
-    from neural_stand_ins import Line
-
-    told = []
-    settings = Training(batch=8, epochs=3, learning_rate=0.01, device="cpu")
-
-    def note(epoch, score):
-        told.append((epoch, score))
-        if len(told) == 5:
-            raise GivenUpError("enough")
-
-    torch.manual_seed(0)
-    history = train(torch.nn.Linear(1, 1), Line(), settings, Run(report=note), {})
-    best = [max(e["score"] for e in history if e["epoch"] <= epoch) for epoch in range(3)]
-    assert told == [*zip((1, 2, 3), best, strict=True)]
-    with pytest.raises(GivenUpError):
-        train(torch.nn.Linear(1, 1), Line(), settings, Run(report=note), {})
-    assert len(told) == 5

@@ -50,6 +50,7 @@ class Study:
         self._optuna, self._study, self._space = optuna, study, space
         self._metric, self._seed = metric, seed
         self._open: dict[int, Any] = {}  # trials under way
+        self._over: tuple[Trial, ...] | None = None  # the others, unless they have to be read
 
     # --- trials -------------------------------------------------------------------------------
 
@@ -90,14 +91,17 @@ class Study:
 
     def _noted(self, number: int, facts: Mapping[str, Any]) -> Any:
         trial = self._open.pop(number)
-        for name, value in facts.items():
-            trial.set_user_attr(name, value)
+        trial.set_user_attr("facts", dict(facts))  # at once: each takes a write to the disk
+        self._over = None
         return trial
 
     def lose(self) -> None:
         """Mark the trials under way as lost, to be tried again."""
         running = self._optuna.trial.TrialState.RUNNING
         lost = self._study.get_trials(deepcopy=False, states=(running,))
+        if not lost:
+            return
+        self._over = None
         self._study.set_user_attr("lost", [*self._lost, *(trial.number for trial in lost)])
         for trial in lost:
             self._open.pop(trial.number, None)
@@ -112,24 +116,24 @@ class Study:
     @property
     def n_begun(self) -> int:
         """Trials that are over or under way."""
-        waiting = self._optuna.trial.TrialState.WAITING
-        trials = self._study.get_trials(deepcopy=False)
-        return len([each for each in trials if each.state != waiting]) - len(self._lost)
+        return len(self.trials()) + len(self._open)
 
     # --- what is known ------------------------------------------------------------------------
 
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that are over and not lost."""
-        lost = {*self._lost}
-        return tuple(
-            self._trial(each)
-            for each in self._study.get_trials(deepcopy=False)
-            if each.state.name in STATES and each.number not in lost
-        )
+        if self._over is None:
+            lost = {*self._lost}
+            self._over = tuple(
+                self._trial(each)
+                for each in self._study.get_trials(deepcopy=False)
+                if each.state.name in STATES and each.number not in lost
+            )
+        return self._over
 
     def _trial(self, found: Any) -> Trial:
         state: Any = STATES[found.state.name]
-        facts = found.user_attrs
+        facts = found.user_attrs.get("facts", {})
         return Trial(
             number=found.number,
             state=state,
@@ -143,7 +147,7 @@ class Study:
             seconds=facts.get("seconds", 0.0),
             steps=dict(found.intermediate_values),
             message=facts.get("message", ""),
-            default=bool(facts.get("default")),
+            default=bool(found.user_attrs.get("default")),
             repeats=facts.get("repeats"),
         )  # fmt: skip
 
@@ -223,8 +227,8 @@ def opened(
 
 def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> None:
     """Refuse to go on with a search of something else."""
-    for name in {*known, *facts} - {*FREE}:
-        if known.get(name) != facts.get(name):
+    for name in {**facts, **known}:  # in this order: what a user gave comes first
+        if name not in FREE and known.get(name) != facts.get(name):
             raise InputError(
                 f"the search in {path.parent} cannot go on: its {name} was {known.get(name)}, now "
                 f"it is {facts.get(name)}; give the same data and settings, choose another folder, "
