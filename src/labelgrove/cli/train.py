@@ -26,13 +26,8 @@ OF_NEURAL = ("device", "precision")  # options that are settings of neural model
 def train(
     source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tagger.")],
-    model: Annotated[
-        str | None, typer.Option(help="Model; 'labelgrove models' lists them.")
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
-    ] = None,
+    model: options.Model = None,
+    labels: options.Labels = None,
     valid: Annotated[
         Path | None, typer.Option(help="Held-out documents, instead of a share of TRAIN.")
     ] = None,

@@ -27,9 +27,7 @@ OURS = {STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN, "work"}
 def tune(
     source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what is found.")],
-    model: Annotated[
-        str | None, typer.Option(help="Model; 'labelgrove models' lists them.")
-    ] = None,
+    model: options.Model = None,
     trials: Annotated[
         int, typer.Option(help="Settings to try in all, those of a resumed search included.", min=1)
     ] = 20,
@@ -56,10 +54,7 @@ def tune(
     recipe: Annotated[
         str | None, typer.Option(help="Recipe whose settings are fixed; options win over it.")
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
-    ] = None,
+    labels: options.Labels = None,
     valid: Annotated[
         Path | None, typer.Option(help="Documents to judge by, instead of a share of TRAIN.")
     ] = None,

@@ -102,9 +102,8 @@ def new_space(
             own[name] = found.values[0]
         else:
             wanted[key] = found
-    declared = MODELS.find(model).ranges().items()
-    fixed = {*of_model, *(ranges or {})}
-    wanted = {key: found for key, found in declared if key not in fixed} | wanted
+    declared = MODELS.find(model).ranges()
+    wanted = {key: found for key, found in declared.items() if key not in of_model} | wanted
     if not wanted:
         raise InputError(
             f"there is nothing to search: {model} declares no ranges that are not fixed; name a "
