@@ -78,6 +78,8 @@ def test_a_model_that_stops_early_is_given_documents_of_its_own(material):
     told, model = [], Watching(BEST)
     attempt(material, model, Metric(), lambda *each: told.append(each))
     assert told == [(1, 0.1), (2, 0.2)], "only the first network is compared"
+    attempt(material, Watching(), Metric("hamming-loss"), lambda *each: told.append(each))
+    assert told[2:] == [(1, -0.1), (2, -0.2)], "less is better in this search"
     X, _, validation = model.given_
     assert X.shape[0] + validation[0].shape[0] == len(material.places)
 

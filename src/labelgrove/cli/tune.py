@@ -39,8 +39,8 @@ def tune(
         typer.Option(
             "--range",
             metavar="KEY=RANGE",
-            help="Where to search a setting: beam=5..50, cost=0.05..1:log, loss=hinge,logistic; of "
-            "the text as text.KEY. 'labelgrove models NAME' tells what is searched by itself.",
+            help="Where to search a setting: beam=5..50, cost=0.05..1:log, order=frequency,random; "
+            "of the text as text.KEY. 'labelgrove models NAME' tells what is searched by itself.",
         ),
     ] = None,
     settings: Annotated[
@@ -130,8 +130,10 @@ def tune(
                 "--resume goes on"
             )
         if not train:
-            told = f" --seed {seed}" if seed else ""
-            print(f"labelgrove train {source} --recipe {out / RECIPE} --out TAGGER{told}")
+            more = {"--labels": labels, "--valid": valid, "--seed": seed or None}
+            told = [str(each) for pair in more.items() if pair[1] for each in pair]
+            command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
+            print(f"train it by: {shlex.join(command)} --out TAGGER")
             return
         from labelgrove.cli.train import learn_and_save
 

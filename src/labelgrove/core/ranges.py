@@ -7,6 +7,7 @@ A range is written as it is given on the command line: ``5..50`` for whole numbe
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +113,10 @@ class Real(_Span):
     (True, '0.05..1:log')
     """
 
-    size: float = float("inf")
+    @property
+    def size(self) -> float:
+        """How many values there are: no end of them."""
+        return math.inf
 
     def holds(self, value: Any) -> bool:
         """Tell whether a value is in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -69,8 +70,8 @@ def tune(
         How many settings are tried in all, those of an earlier call that is resumed included.
     ranges
         Where to search, beside the ranges that the model declares or in their place:
-        ``{"beam": "5..50", "cost": "0.05..1:log", "loss": "hinge,logistic"}``. Settings of the
-        text are ``"text.KEY"``.
+        ``{"beam": "5..50", "cost": "0.05..1:log", "loss": "squared-hinge,logistic"}``. Settings of
+        the text are ``"text.KEY"``.
     settings, features
         What is fixed, of the model and of its views of the text.
     metric
@@ -162,7 +163,7 @@ class _Plan:
         """Return what the search is made on: other data or ranges make another search."""
         material = Material.read(self._material(self.space.start))
         documents, n_labels = material.train[1].shape
-        return {
+        facts = {
             "labelgrove": __version__,
             "model": self.space.model,
             "metric": self.metric.name,
@@ -175,6 +176,8 @@ class _Plan:
             "labels": min(n_labels, material.labels.n_labels),
             "checksum of the data": material.checksum(),
         }
+        found: dict[str, Any] = json.loads(json.dumps(facts))  # as a study gives them back
+        return found
 
     def order(self, values: Values) -> Message:
         """Return what a process is told to try."""
@@ -300,13 +303,15 @@ def _workplace(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Give the folder of a search, with an empty place for what processes share."""
     with tempfile.TemporaryDirectory(prefix="labelgrove-") as temporary:
         place = Path(temporary if folder is None else folder).resolve()
-        work = place / WORK
+        work, made = place / WORK, not place.exists()
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         try:
             yield place
         finally:
             shutil.rmtree(work, ignore_errors=True)
+            if made and not any(place.iterdir()):
+                place.rmdir()
 
 
 def _share_or_corpus(validation: Any) -> Corpus | float:

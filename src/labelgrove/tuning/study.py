@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +196,9 @@ def opened(
     optuna = need("optuna", "tune", "a search")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    # a path as it is: in an address ? and { would mean something
+    connect = {"creator": partial(sqlite3.connect, path, check_same_thread=False)}
+    storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs=connect)
     pruners = optuna.pruners
     try:
         study = optuna.create_study(

@@ -42,7 +42,7 @@ def attempt(
     context = FitContext(labels=material.labels, featurizers=material.featurizers)
     if model.uses_validation:
         train, own = material.own_part()
-        run = Run(report=_forward(report) if report else None)
+        run = Run(report=_of_first_network(report, metric) if report else None)
         model.fit(*train, context=replace(context, validation=own, run=run))
     else:
         part = material.first_part() if report else None
@@ -53,15 +53,18 @@ def attempt(
     return scored(material, model, metric), time.monotonic() - began
 
 
-def _forward(report: Report) -> Report:
-    """Return a report of the first network only: later ones of a model judge something else."""
+def _of_first_network(report: Report, metric: Metric) -> Report:
+    """Return a report of the first network only: later ones of a model judge something else.
+
+    The score is the model's own, of which more is always better.
+    """
     last = 0.0
 
     def told(epoch: int, score: float) -> None:
         nonlocal last
         last = epoch if epoch > last else math.inf  # another network has begun
         if last < math.inf:
-            report(epoch, score)
+            report(epoch, -score if metric.less_is_better else score)
 
     return told
 
