@@ -45,8 +45,7 @@ def stand_ins_installed(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def planted(tmp_path_factory, monkeypatch):
     """Make the models for searches known in the same way, also to other processes."""
-    models = ["planted = tuning_stand_ins:Planted", "watching = tuning_stand_ins:Watching"]
-    installed(tmp_path_factory, monkeypatch, "planted", *models)
+    installed(tmp_path_factory, monkeypatch, "planted", "planted = tuning_stand_ins:Planted")
 
 
 def installed(tmp_path_factory, monkeypatch, name, *models):

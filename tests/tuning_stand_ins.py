@@ -52,9 +52,11 @@ class Planted(Centroid):
 
     def _note(self, folder):
         hold = folder / "hold"
-        while hold.exists() and len([*folder.glob("over-*")]) >= int(hold.read_text()):
-            (folder / "holding").write_text(str(os.getpid()))
-            time.sleep(0.01)
+        if hold.exists() and len([*folder.glob("over-*")]) >= int(hold.read_text()):
+            (folder / "part").write_text(str(os.getpid()))
+            (folder / "part").rename(folder / "holding")  # whoever sees it can read it
+            while hold.exists():
+                time.sleep(0.01)
         cores = f"{self.threads} {os.environ['OMP_NUM_THREADS']}"
         (folder / f"over-{time.time_ns()}").write_text(f"{os.getpid()} {cores}")
 

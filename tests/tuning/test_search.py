@@ -41,6 +41,8 @@ def test_a_planted_optimum_is_found_again_and_after_an_interruption(planted, cor
     assert values(rest) == values(whole)[:8]
     assert [trial.score for trial in rest.trials] == [trial.score for trial in whole.trials[:8]]
     assert not (tmp_path / "work").exists()
+    with pytest.raises(InputError, match="holds a search: resume=True goes on"):
+        tune(*corpus, model="planted", folder=tmp_path)
     # it goes on with the same data and ranges only
     texts, labels = corpus
     for changed, words in (

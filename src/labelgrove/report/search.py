@@ -99,7 +99,7 @@ def _history(found: Search) -> Section:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
 
-    caption = "Score of each trial, and the best so far; trial numbers of a resumed search may gap."
+    caption = "Score of each trial, and the best so far; numbers of interrupted trials are missing."
     counts = (
         f"{several(found.count('finished'), 'trial')} finished, {found.count('pruned')} given up "
         f"early (pruned), {found.count('failed')} failed."

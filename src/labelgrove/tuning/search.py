@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, StoppedError
 from labelgrove.core.extras import need
-from labelgrove.core.progress import Progress, Silent, Task
+from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranges import Range
 from labelgrove.core.threads import workers
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.labels import Vocabulary, read_vocabulary
 from labelgrove.tuning.crew import Crew, Message
-from labelgrove.tuning.material import Material
 from labelgrove.tuning.metric import Metric
-from labelgrove.tuning.outcome import Search, Trial, best_of
-from labelgrove.tuning.space import Space, Values, new_space
+from labelgrove.tuning.outcome import Search, best_of
+from labelgrove.tuning.plan import Plan
+from labelgrove.tuning.space import new_space
 from labelgrove.tuning.stock import Stock
 from labelgrove.tuning.study import Study, opened
+from labelgrove.tuning.telling import Teller
 
 STUDY = "study.sqlite3"
 WORK = "work"  # what processes share, gone when the search ends
@@ -107,10 +105,12 @@ def tune(
         vocabulary = read_vocabulary(vocabulary)
     _check(trials, jobs, seconds)
     began = time.monotonic()
-    judged, space = (
-        Metric(metric),
-        new_space(model, ranges=ranges, settings=settings, features=features),
-    )
+    judged = Metric(metric)
+    space = new_space(model, ranges=ranges, settings=settings, features=features)
+    if folder is not None and not resume and (Path(folder) / STUDY).exists():
+        raise InputError(
+            f"{folder} holds a search: resume=True goes on with it; choose another folder to begin"
+        )
     space.create(space.start, seed=seed, threads=threads).check_needs()
     progress = progress or Silent()
     cores = workers(threads)
@@ -126,14 +126,11 @@ def tune(
             threads=threads,
             folder=place / WORK,
             progress=progress,
-        )  # fmt: skip
-        plan = _Plan(space, judged, stock, trials, prune, seed, cores // jobs, progress,
-                     None if seconds is None else began + seconds)  # fmt: skip
+        )
+        ends = None if seconds is None else began + seconds
+        plan = Plan(space, judged, stock, trials, prune, seed, cores // jobs, progress, ends)
         facts = plan.facts()
-        path = place / STUDY
-        with opened(
-            path, space, judged, facts=facts, seed=seed, prune=prune, resume=resume
-        ) as study:
+        with opened(place / STUDY, plan, facts=facts, resume=resume) as study:
             with Crew(jobs, plan.threads, place / WORK) as crew:
                 complete = _conduct(plan, study, crew)
             done = study.trials()
@@ -144,69 +141,14 @@ def tune(
             return Search(space, judged, done, study.importances(), facts, spent, complete)
 
 
-@dataclass
-class _Plan:
-    """All that a search needs beside study and processes."""
-
-    space: Space
-    metric: Metric
-    stock: Stock
-    trials: int
-    prune: bool
-    seed: int
-    threads: int  # of each process
-    progress: Progress
-    ends: float | None  # on the monotonic clock
-    given: dict[int, Values] = field(default_factory=dict)  # trials under way
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the search is made on: other data or ranges make another search."""
-        material = Material.read(self._material(self.space.start))
-        documents, n_labels = material.train[1].shape
-        facts = {
-            "labelgrove": __version__,
-            "model": self.space.model,
-            "metric": self.metric.name,
-            "ranges": {key: str(found) for key, found in self.space.ranges.items()},
-            "settings": dict(self.space.settings),
-            "features": {view: dict(own) for view, own in self.space.features.items()},
-            "seed": self.seed,
-            "training documents": documents,
-            "documents to judge by": material.held[1].shape[0],
-            "labels": min(n_labels, material.labels.n_labels),
-            "checksum of the data": material.checksum(),
-        }
-        found: dict[str, Any] = json.loads(json.dumps(facts))  # as a study gives them back
-        return found
-
-    def order(self, values: Values) -> Message:
-        """Return what a process is told to try."""
-        settings = self.space.chosen(values)[0]
-        return {
-            "model": self.space.model,
-            "settings": {"seed": self.seed, "threads": self.threads, **settings},
-            "material": str(self._material(values)),
-            "metric": self.metric.name,
-            "prune": self.prune,
-        }
-
-    def _material(self, values: Values) -> Path:
-        model = self.space.create(values, seed=self.seed, threads=self.threads)
-        return self.stock.find(model, self.space.chosen(values)[1])
-
-    def left(self) -> float | None:
-        """Return the seconds that are left, or None if there is no limit."""
-        return None if self.ends is None else max(self.ends - time.monotonic(), 0.0)
-
-
-def _conduct(plan: _Plan, study: Study, crew: Crew) -> bool:
+def _conduct(plan: Plan, study: Study, crew: Crew) -> bool:
     """Make trials until there are enough or time is up; return False if a user stopped it."""
     over = study.trials()
     if len(over) >= plan.trials:
         plan.progress.say(f"{len(over)} trials are there already")
         return True
     with plan.progress.task("tuning", plan.trials, unit="trials", done=len(over)) as shown:
-        teller = _Teller(plan, shown, len(over))
+        teller = Teller(plan, shown, len(over))
         try:
             while True:
                 while crew.is_free and _wants_more(plan, study):
@@ -223,16 +165,16 @@ def _conduct(plan: _Plan, study: Study, crew: Crew) -> bool:
             return False
 
 
-def _wants_more(plan: _Plan, study: Study) -> bool:
+def _wants_more(plan: Plan, study: Study) -> bool:
     """Tell whether another trial is to begin."""
     if study.n_begun >= plan.trials or plan.left() == 0:
         return False
-    tried = {plan.space.same(v) for v in (*(t.values for t in study.trials()), *plan.given.values())
-             if all(found.holds(v[key]) for key, found in plan.space.ranges.items())}  # fmt: skip
-    return len(tried) < plan.space.size
+    tried = [*(trial.values for trial in study.trials()), *plan.given.values()]
+    inside = {plan.space.same(values) for values in tried if plan.space.holds(values)}
+    return len(inside) < plan.space.size
 
 
-def _begin(plan: _Plan, study: Study, crew: Crew, teller: _Teller) -> None:
+def _begin(plan: Plan, study: Study, crew: Crew, teller: Teller) -> None:
     """Give a trial to a process, unless the same was tried before."""
     number, values = study.ask()
     same = plan.space.same(values)
@@ -252,7 +194,7 @@ def _begin(plan: _Plan, study: Study, crew: Crew, teller: _Teller) -> None:
 
 
 def _note(
-    plan: _Plan, study: Study, crew: Crew, teller: _Teller, number: int, message: Message
+    plan: Plan, study: Study, crew: Crew, teller: Teller, number: int, message: Message
 ) -> None:
     """Note what a process says of a trial."""
     if "step" in message:
@@ -266,36 +208,6 @@ def _note(
     else:
         study.fail(number, message=message["error"])
     teller.tell(study.trials(), number)
-
-
-class _Teller:
-    """Tells of each trial that is over, and of the best so far."""
-
-    def __init__(self, plan: _Plan, shown: Task, done: int) -> None:
-        self._plan, self._shown, self._before = plan, shown, done
-        self._began = time.monotonic()
-
-    def tell(self, trials: tuple[Trial, ...], number: int) -> None:
-        """Tell of the trial of that number."""
-        plan = self._plan
-        trial = next(each for each in trials if each.number == number)
-        if trial.score is not None:
-            what = f"{plan.metric.name} {100 * trial.score:.2f}"
-        else:
-            what = "given up early" if trial.state == "pruned" else f"failed: {trial.message}"
-        best = ""
-        if any(each.score is not None for each in trials):
-            found = best_of(trials, plan.metric)
-            assert found.score is not None
-            best = f", best {100 * found.score:.2f} (trial {found.number})"
-        spent = time.monotonic() - self._began
-        left = (plan.trials - len(trials)) * spent / max(len(trials) - self._before, 1)
-        if (most := plan.left()) is not None:
-            left = min(left, most)
-        plan.progress.say(
-            f"trial {number} ({len(trials)} of {plan.trials}): {what}{best}, {left:.0f} s left"
-        )
-        self._shown.advance(1)
 
 
 @contextmanager

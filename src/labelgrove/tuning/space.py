@@ -56,7 +56,11 @@ class Space:
             own, name = _place(key, of_model, of_views)
             if value is not None:
                 own[name] = value
-        return of_model, of_views
+        return of_model, {view: own for view, own in of_views.items() if own}
+
+    def holds(self, values: Values) -> bool:
+        """Tell whether all values are in their ranges; those of the first trial may not be."""
+        return all(found.holds(values[key]) for key, found in self.ranges.items())
 
     def create(self, values: Values, *, seed: int, threads: int | None) -> Classifier:
         """Return an unfitted model with these values."""
@@ -84,8 +88,8 @@ def new_space(
         A model's name.
     ranges
         More ranges than those that the model declares, or others in their place, also as a text
-        such as ``"5..50"``, ``"0.05..1:log"`` or ``"hinge,logistic"``; a single value fixes a
-        setting. Settings of a view of the text are ``text.KEY``.
+        such as ``"5..50"``, ``"0.05..1:log"`` or ``"squared-hinge,logistic"``; a single value
+        fixes a setting. Settings of a view of the text are ``text.KEY``.
     settings, features
         What is fixed. A setting that ``ranges`` names too is searched, from this value on.
     """

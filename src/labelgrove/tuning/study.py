@@ -16,6 +16,7 @@ from labelgrove.core.random import generator
 from labelgrove.core.ranges import Choice, Range, Whole, as_text
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.outcome import Trial
+from labelgrove.tuning.plan import Plan
 from labelgrove.tuning.space import Space, Values
 
 NAME = "labelgrove"
@@ -168,31 +169,21 @@ class Study:
 
 
 @contextmanager
-def opened(
-    path: Path,
-    space: Space,
-    metric: Metric,
-    *,
-    facts: Mapping[str, Any],
-    seed: int,
-    prune: bool,
-    resume: bool,
-) -> Iterator[Study]:
+def opened(path: Path, plan: Plan, *, facts: Mapping[str, Any], resume: bool) -> Iterator[Study]:
     """Open the study in a file, made if need be, and let go of it afterwards.
 
     Parameters
     ----------
     path
         The file.
-    space, metric, seed
+    plan
         Of the search.
     facts
         What must be the same when a search goes on.
-    prune
-        Give up trials that are behind the median of others.
     resume
         Go on with the study that is there.
     """
+    space, metric = plan.space, plan.metric
     optuna = need("optuna", "tune", "a search")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -206,7 +197,7 @@ def opened(
             study_name=NAME,
             load_if_exists=resume,
             direction="minimize" if metric.less_is_better else "maximize",
-            pruner=pruners.MedianPruner(UNTOUCHED) if prune else pruners.NopPruner(),
+            pruner=pruners.MedianPruner(UNTOUCHED) if plan.prune else pruners.NopPruner(),
         )
         known = study.user_attrs.get("facts")
         if known is None:
@@ -219,7 +210,7 @@ def opened(
             study.enqueue_trial(inside, user_attrs={"default": True})
         else:
             _check_same(known, facts, path)
-        found = Study(optuna, study, space, metric, seed)
+        found = Study(optuna, study, space, metric, plan.seed)
         found.lose()
         yield found
         found.lose()
@@ -236,7 +227,7 @@ def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) 
             raise InputError(
                 f"the search in {path.parent} cannot go on: its {name} was {known.get(name)}, now "
                 f"it is {facts.get(name)}; give the same data and settings, choose another folder, "
-                "or begin anew (overwrite=True, --overwrite)"
+                "or begin anew (--overwrite)"
             )
 
 
