@@ -36,12 +36,23 @@ def browser():
 @pytest.fixture
 def stand_ins_installed(tmp_path_factory, monkeypatch):
     """Make the stand-ins known as an installed package would: by entry points."""
-    site = tmp_path_factory.mktemp("site")
-    info = site / "stand_ins-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-ins\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[labelgrove.models]\ncentroid = stand_ins:Centroid\ndemanding = stand_ins:Demanding\n"
-        "recalling = stand_ins:Recalling\n"
+    models = ["centroid = stand_ins:Centroid", "demanding = stand_ins:Demanding"]
+    installed(
+        tmp_path_factory, monkeypatch, "stand-ins", *models, "recalling = stand_ins:Recalling"
     )
+
+
+@pytest.fixture
+def planted(tmp_path_factory, monkeypatch):
+    """Make the models for searches known in the same way, also to other processes."""
+    installed(tmp_path_factory, monkeypatch, "planted", "planted = tuning_stand_ins:Planted")
+
+
+def installed(tmp_path_factory, monkeypatch, name, *models):
+    """Put a package on the path that has nothing but entry points."""
+    site = tmp_path_factory.mktemp("site")
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(["[labelgrove.models]", *models, ""]))
     monkeypatch.syspath_prepend(str(site))

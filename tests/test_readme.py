@@ -31,7 +31,7 @@ def test_the_commands_run_on_the_csv_that_is_shown(tmp_path, monkeypatch, capsys
         Path(name).write_text(table)
     commands = next(block for block in blocks("sh") if "labelgrove train" in block)
     lines = [line.split("#")[0].split(">")[0].strip() for line in commands.splitlines()]
-    assert len(lines) == 14
+    assert len(lines) == 15
     import shlex
 
     for line in lines:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from labelgrove.corpus import Corpus, read_corpus
     from labelgrove.labels import LabelSpace, LabelTree
     from labelgrove.tagger import Tagger
+    from labelgrove.tuning import tune
 
 _HOMES = {
     "Corpus": "corpus",
@@ -29,6 +30,7 @@ _HOMES = {
     "Tag": "core.types",
     "Tagger": "tagger",
     "read_corpus": "corpus",
+    "tune": "tuning",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Tagger",
     "__version__",
     "read_corpus",
+    "tune",
 ]
 
 

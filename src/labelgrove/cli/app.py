@@ -24,6 +24,7 @@ from labelgrove.cli.options import close_progress
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
+from labelgrove.cli.tune import tune
 from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
 
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
@@ -62,7 +63,19 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for command in (demo, stats, train, tag, explain, evaluate, compare, learn, combine, models):
+for command in (
+    demo,
+    stats,
+    train,
+    tag,
+    explain,
+    evaluate,
+    compare,
+    learn,
+    combine,
+    tune,
+    models,
+):
     app.command()(_guarded(command))
 
 

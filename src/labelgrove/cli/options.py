@@ -21,6 +21,11 @@ INPUT = "Input"
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Model = Annotated[str | None, typer.Option(help="Model; 'labelgrove models' lists them.")]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
+]
 Threshold = Annotated[
     str | None,
     typer.Option(

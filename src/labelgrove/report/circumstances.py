@@ -19,7 +19,16 @@ from labelgrove.report.page import Section, beside, paragraph, text
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
 
-LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "torch", "transformers", "faiss-cpu")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "matplotlib",
+    "optuna",
+    "torch",
+    "transformers",
+    "faiss-cpu",
+)
 COMPARED = ("P", "R", "nDCG", "PSP", "micro-F1", "macro-F1", "samples-F1")
 VALUE = 200  # characters of a setting that are shown
 COMMAND = 4000  # characters of the command
@@ -63,20 +72,25 @@ def _held_out(assessment: Assessment) -> str:
 
 def how_made(assessment: Assessment, folder: Path, command: str) -> Section:
     """Return the command, the date, versions and the settings of model and features."""
-    if len(command) > COMMAND:
-        command = command[:COMMAND] + " …"
-    facts = {"Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "labelgrove": __version__}
-    facts |= {"Python": platform.python_version(), "System": platform.platform()} | _versions()
+    facts = {}
     written = storage.read_manifest(folder, verify=False).get("labelgrove")
     if written and written != __version__:
         facts["Tagger written by"] = f"labelgrove {written}"
     tables = [_settings(f"Model {assessment.tagger.model_.name}", assessment.tagger.model_)]
     for view, part in assessment.tagger.learned_.featurizers.items():
         tables.append(_settings(f"Features {view!r}: {part.name}", part))
-    body = f'<pre class="wrapped">{text(command)}</pre>' if command else ""
-    return Section(
-        "How this was made", "\n".join([body, _facts(facts), "<h3>Settings</h3>", beside(tables)])
-    )
+    body = [made_with(command, facts), "<h3>Settings</h3>", beside(tables)]
+    return Section("How this was made", "\n".join(body))
+
+
+def made_with(command: str, more: Mapping[str, str]) -> str:
+    """Return the command, the date, versions and more facts as HTML."""
+    if len(command) > COMMAND:
+        command = command[:COMMAND] + " …"
+    facts = {"Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "labelgrove": __version__}
+    facts |= {"Python": platform.python_version(), "System": platform.platform()} | _versions()
+    shown = f'<pre class="wrapped">{text(command)}</pre>\n' if command else ""
+    return shown + _facts(facts | dict(more))
 
 
 def _settings(title: str, part: Any) -> str:

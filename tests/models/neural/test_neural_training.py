@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.errors import GivenUpError, InputError, LabelgroveError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import Run
 from labelgrove.models.neural.training import checkpoint
@@ -258,3 +258,24 @@ def test_two_processes_share_every_batch():
     for own, other in zip(shared.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(own, other, atol=1e-5, rtol=1e-5)
     assert found[-1]["score"] == pytest.approx(wanted[-1]["score"], rel=1e-4)
+
+
+# --- reports ------------------------------------------------------------------------------------
+
+
+def test_a_network_reports_its_best_after_each_epoch_and_can_be_given_up():
+    told = []
+    settings = Training(batch=8, epochs=3, learning_rate=0.01, device="cpu")
+
+    def note(epoch, score):
+        told.append((epoch, score))
+        if len(told) == 5:
+            raise GivenUpError("others are better")
+
+    torch.manual_seed(0)
+    history = train(nn.Linear(1, 1), Line(), settings, Run(report=note), {})
+    best = [max(each["score"] for each in history if each["epoch"] <= epoch) for epoch in range(3)]
+    assert told == [*zip((1, 2, 3), best, strict=True)]
+    with pytest.raises(GivenUpError):
+        train(nn.Linear(1, 1), Line(), settings, Run(report=note), {})
+    assert len(told) == 5

@@ -1,0 +1,156 @@
+"""Searches with real processes: what they find, survive, share and give up."""
+
+import json
+
+import pytest
+
+from labelgrove.core.errors import InputError, LabelgroveError, UnknownNameError
+from labelgrove.core.progress import Lines
+from labelgrove.corpus import Corpus, read_corpus
+from labelgrove.tuning import tune
+from tuning_stand_ins import BEST
+
+
+class Counted(Corpus):
+    """A corpus that knows how often it was read."""
+
+    def __init__(self, corpus):
+        self.inner, self.readings = read_corpus(corpus), 0
+        self.name = "counted"
+
+    def __iter__(self):
+        self.readings += 1
+        return iter(self.inner)
+
+
+def values(found):
+    return [trial.values for trial in found.trials]
+
+
+def test_a_planted_optimum_is_found_again_and_after_an_interruption(planted, corpus, tmp_path):
+    whole = tune(*corpus, model="planted", trials=16, prune=False)
+    assert whole.default.values == {"x": 0.0}
+    assert abs(whole.best.values["x"] - BEST) < 1.5
+    assert whole.best.score > whole.default.score
+    assert whole.best.scores["nDCG@5"] == whole.best.score
+    assert whole.tagger().model.x == whole.best.values["x"]
+    # the first part alone, then the rest: the same search
+    first = tune(*corpus, model="planted", trials=5, folder=tmp_path, prune=False)
+    assert values(first) == values(whole)[:5]
+    rest = tune(*corpus, model="planted", trials=8, folder=tmp_path, resume=True, prune=False)
+    assert values(rest) == values(whole)[:8]
+    assert [trial.score for trial in rest.trials] == [trial.score for trial in whole.trials[:8]]
+    assert not (tmp_path / "work").exists()
+    with pytest.raises(InputError, match="holds a search: resume=True goes on"):
+        tune(*corpus, model="planted", folder=tmp_path)
+    # it goes on with the same data and ranges only
+    texts, labels = corpus
+    for changed, words in (
+        ({"ranges": {"x": "-5..5"}}, "its ranges was .*-10..10.* now it is .*-5..5"),
+        ({"seed": 1}, "its (seed|documents|training|checksum)"),
+        ({"metric": "P@1"}, "its metric was nDCG@5, now it is P@1"),
+    ):
+        with pytest.raises(InputError, match=f"cannot go on: {words}"):
+            tune(
+                texts, labels, **{"model": "planted", "folder": tmp_path, "resume": True, **changed}
+            )
+
+
+def test_trials_that_fail_do_not_end_the_search(planted, corpus):
+    ranges = {"x": "1", "mood": "well,fails,memory,breaks,dies"}
+    found = tune(*corpus, model="planted", trials=30, ranges=ranges, prune=False)
+    told = {trial.values["mood"]: trial for trial in found.trials if trial.repeats is None}
+    assert told.keys() == {"well", "fails", "memory", "breaks", "dies"}
+    assert told["well"].state == "finished"
+    assert {mood: trial.message for mood, trial in told.items() if trial.state == "failed"} == {
+        "fails": "this mood never learns",
+        "memory": "out of memory",
+        "breaks": "ZeroDivisionError: a bug",
+        "dies": "its process was killed: there may not be enough memory for it",
+    }
+    assert found.best.values["mood"] == "well"
+    assert len(found.trials) < 30, "there are five settings only"
+
+
+def test_if_all_fail_the_search_says_why(planted, corpus):
+    with pytest.raises(LabelgroveError, match="all 2 trials failed; the first: this mood never"):
+        tune(*corpus, model="planted", trials=2, settings={"mood": "fails"})
+
+
+def test_two_jobs_are_two_processes_that_share_the_threads(planted, corpus, tmp_path):
+    found = tune(
+        *corpus, model="planted", trials=5, jobs=2, threads=2, settings={"notes": str(tmp_path)},
+        prune=False,
+    )  # fmt: skip
+    notes = [path.read_text().split() for path in tmp_path.glob("over-*")]
+    assert len(found.trials) == len(notes) == 5
+    assert len({process for process, *_ in notes}) == 2
+    assert {tuple(cores) for _, *cores in notes} == {("1", "1")}
+
+
+def test_trials_behind_the_median_are_given_up(planted, corpus, capsys):
+    found = tune(*corpus, model="planted", trials=12, progress=Lines())
+    pruned = [trial for trial in found.trials if trial.state == "pruned"]
+    done = [trial for trial in found.trials if trial.state == "finished"]
+    assert len(pruned) + len(done) == 12
+    assert pruned
+    assert all(trial.score is None and trial.steps.keys() == {1} for trial in pruned)
+    assert min(trial.number for trial in pruned) >= 4
+    assert max(trial.steps[1] for trial in pruned) < max(trial.steps[1] for trial in done)
+    said = capsys.readouterr().err
+    assert f"trial {pruned[0].number} (" in said
+    assert "given up early" in said
+
+
+def test_the_corpus_is_read_once_for_the_same_features(planted, corpus):
+    counted = Counted(corpus)
+    tune(counted, model="planted", trials=4, prune=False)
+    assert counted.readings == 1
+    ranges = {"x": "1", "text.min_df": "1,3"}
+    found = tune(counted, model="planted", trials=6, ranges=ranges, prune=False)
+    assert {trial.values["text.min_df"] for trial in found.trials} == {1, 3}
+    assert counted.readings == 3
+
+
+def test_time_ends_a_search_and_what_is_under_way(planted, corpus, tmp_path):
+    words = {"model": "planted", "settings": {"notes": str(tmp_path)}, "prune": False}
+    folder = tmp_path / "search"
+    tune(*corpus, **words, trials=2, folder=folder)
+    (tmp_path / "hold").write_text("2")
+    found = tune(*corpus, **words, trials=50, folder=folder, resume=True, seconds=2)
+    assert found.complete
+    assert len(found.trials) == 2
+
+
+def test_documents_to_judge_by_can_be_given(planted, corpus):
+    texts, labels = corpus
+    found = tune(
+        texts[:300], labels[:300], model="planted", validation=(texts[300:], labels[300:]),
+        trials=1, metric="hamming-loss",
+    )  # fmt: skip
+    assert (found.facts["training documents"], found.facts["documents to judge by"]) == (300, 100)
+    assert found.metric.less_is_better
+    json.dumps([trial.record() for trial in found.trials])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"metric": "F3"}, UnknownNameError, "unknown metric 'F3'"),
+        ({"trials": 0}, InputError, "trials must be a whole number from 1, got 0"),
+        ({"jobs": 1.5}, InputError, "jobs must be a whole number from 1, got 1.5"),
+        ({"seconds": 0}, InputError, "time must be a number of seconds above 0, got 0"),
+        ({"validation": 0}, InputError, "validation must be above 0 and below 1, got 0"),
+        ({"model": "bonzai"}, UnknownNameError, "did you mean 'bonsai'"),
+        ({"ranges": {"cost": "0..2"}}, InputError, "range 0..2 of cost: cost must be a number"),
+    ],
+)
+def test_wrong_calls_are_refused_before_texts_are_read(arguments, error, message):
+    with pytest.raises(error, match=message):
+        tune(Counted((["a"], [["b"]])), **arguments)
+
+
+def test_without_the_extra_it_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(LabelgroveError, match=r"a search needs optuna.*labelgrove\[tune\]"):
+        tune(["a"], [["b"]])

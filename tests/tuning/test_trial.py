@@ -1,0 +1,93 @@
+"""What a trial learns from, is stopped by and is judged by."""
+
+import numpy as np
+import pytest
+
+from labelgrove.core.errors import GivenUpError, InputError
+from labelgrove.core.types import Run
+from labelgrove.corpus import read_corpus
+from labelgrove.tagger.learning import new_featurizers, prepare
+from labelgrove.tuning.material import Material
+from labelgrove.tuning.metric import Metric
+from labelgrove.tuning.trial import attempt
+from tuning_stand_ins import BEST, Planted, Watching
+
+
+def prepared(corpus, validation=0.1, texts=None):
+    found = read_corpus(texts or corpus)
+    model = Planted()
+    parts = new_featurizers(model.views(), None, found, 1)
+    return prepare(found, model, parts, vocabulary=None, validation=validation, seed=0, run=Run())
+
+
+@pytest.fixture(scope="module")
+def material(corpus):
+    return Material.of(prepared(corpus))
+
+
+def test_parts_of_the_training_documents_are_apart_from_those_that_judge(material):
+    n = len(material.places)
+    train, own = material.own_part()
+    assert train[0].shape[0] + own[0].shape[0] == n
+    assert 0.05 * n < own[0].shape[0] < 0.15 * n
+    quarter = material.first_part()
+    assert 0.2 * n < quarter[0].shape[0] < 0.3 * n
+    assert material.whole()[0].shape[0] == n
+    assert n + material.judges()[0].shape[0] == 400
+
+
+def test_copies_fall_on_one_side(corpus):
+    texts, labels = corpus
+    twice = ([*texts, *texts], [*labels, *labels])
+    train, own = Material.of(prepared(None, texts=twice)).own_part()
+    # every row of either part stands there an even number of times
+    for X, _ in (train, own):
+        _, counts = np.unique(X.toarray().round(5), axis=0, return_counts=True)
+        assert (counts % 2 == 0).all()
+
+
+def test_material_comes_back_from_the_disk(material, tmp_path):
+    material.write(tmp_path / "material")
+    found = Material.read(tmp_path / "material")
+    assert found.checksum() == material.checksum()
+    assert (found.train[0] != material.train[0]).nnz == 0
+    assert np.array_equal(found.places, material.places)
+
+
+def test_other_documents_have_another_checksum(material, corpus):
+    texts, labels = corpus
+    changed = ([*texts[:-1], texts[-1] + " topic0a"], labels)
+    assert Material.of(prepared(None, texts=changed)).checksum() != material.checksum()
+
+
+def test_nothing_to_judge_by_is_refused(corpus):
+    with pytest.raises(InputError, match="needs documents to judge by"):
+        Material.of(prepared(corpus, validation=0.0))
+
+
+def test_a_model_that_does_not_stop_early_reports_from_a_quarter(material):
+    told = []
+    scores, _ = attempt(material, Planted(BEST), Metric("P@1"), lambda *each: told.append(each))
+    ((step, score),) = told
+    assert (step, scores["P@1"] > 0.9, 0.5 < score <= 1) == (1, True, True)
+    silent, _ = attempt(material, Planted(BEST), Metric("P@1"), None)
+    assert silent == scores
+
+
+def test_a_model_that_stops_early_is_given_documents_of_its_own(material):
+    told, model = [], Watching(BEST)
+    attempt(material, model, Metric(), lambda *each: told.append(each))
+    assert told == [(1, 0.1), (2, 0.2)], "only the first network is compared"
+    attempt(material, Watching(), Metric("hamming-loss"), lambda *each: told.append(each))
+    assert told[2:] == [(1, -0.1), (2, -0.2)], "less is better in this search"
+    X, _, validation = model.given_
+    assert X.shape[0] + validation[0].shape[0] == len(material.places)
+
+
+def test_a_report_can_end_a_trial(material):
+    def stop(step, score):
+        raise GivenUpError("enough")
+
+    for model in (Planted(), Watching()):
+        with pytest.raises(GivenUpError):
+            attempt(material, model, Metric(), stop)
