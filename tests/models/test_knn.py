@@ -110,3 +110,9 @@ def test_a_tagger_by_neighbours():
     tagger = Tagger("knn", validation=0).fit(texts, [["fruit"], ["fruit"], ["sea"], ["sea"]] * 3)
     assert tagger.tag("whales sing")[0].label == "sea"
     assert tagger.explain("ripe apples", "fruit")[0].text == "apples"
+
+
+@pytest.mark.parametrize("setting", [{"vectors": "glove.txt"}, {"encoder": "minilm"}])
+def test_a_setting_of_another_kind_of_neighbours_is_refused(setting):
+    with pytest.raises(InputError, match="or leave"):
+        models.create("knn", **setting)

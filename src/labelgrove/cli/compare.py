@@ -58,12 +58,15 @@ def compare(
     on one test set, of the Wilcoxon and Friedman tests over data sets.
     """
     from labelgrove.cli.tables import print_report_table
+    from labelgrove.core.extras import need
     from labelgrove.report.findings import findings
 
     json_file.check(json_to)
     outputs = {"--markdown": markdown, "--latex": latex, "--report": report}
     for option, file in outputs.items():
         options.check_output(option, file)
+    if report is not None:
+        need("matplotlib", "report", "a page with figures")  # before the work
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
     if _are_taggers(sources, test):
         asked = _Asked(metrics, threshold, seed, threads, quiet)

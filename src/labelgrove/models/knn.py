@@ -122,6 +122,12 @@ class Knn(Classifier):
                 )
         if not 0 <= self.power < np.inf:
             raise InputError(f"power must be a number from 0, got {self.power!r}")
+        for name, by in (("vectors", "words"), ("vector_size", "words"), ("encoder", "encoder")):
+            if self.by != by and getattr(self, name) != self.defaults()[name]:
+                raise InputError(
+                    f"{name} is of by={by!r}, but by is {self.by!r}: set by={by}, or leave {name} "
+                    "out"
+                )
 
     def check_needs(self) -> None:
         """Refuse a file of vectors or an encoder that cannot be had."""

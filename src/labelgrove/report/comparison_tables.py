@@ -69,7 +69,7 @@ def score_table(found: Comparison) -> Table:
 def interval_table(found: Comparison) -> Table:
     """Return where the metrics of all lie in 95 of 100 samples."""
     rows = [
-        [name, *(_span(scores[metric].low, scores[metric].high) for metric in found.metrics)]
+        [name, *(f"{percent(scores[m].low)} to {percent(scores[m].high)}" for m in found.metrics)]
         for name, scores in zip(found.names, found.scores, strict=True)
     ]
     return Table(["", *found.metrics], rows, title="95% intervals, %")
@@ -80,11 +80,13 @@ def pair_table(found: Comparison) -> Table:
     names = found.names
     rows = []
     for pair in found.pairs:
-        within = NONE if pair.low is None else _span(pair.low, pair.high, sign="+")
+        within = NONE
+        if pair.low is not None and pair.high is not None:
+            within = f"{_signed(pair.low)} to {_signed(pair.high)}"
         documents = NONE if pair.better is None else f"{pair.better:,} / {pair.worse:,}"
         who = [pair.metric, names[pair.first], names[pair.second]]
         tests = [p_value(pair.p), p_value(pair.wilcoxon)]
-        rows.append([*who, f"{100 * pair.value:+.1f}", within, *tests, documents])
+        rows.append([*who, _signed(pair.value), within, *tests, documents])
     heads = ["", "first", "second", "difference", "95% interval"]
     heads += ["p, bootstrap", "p, Wilcoxon", "documents"]
     title = "Every two, in points, and documents on which the first is better / worse"
@@ -179,6 +181,6 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _span(low: float, high: float | None, *, sign: str = "") -> str:
-    assert high is not None  # both ends are there, or none
-    return f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
+def _signed(value: float) -> str:
+    """Return a difference in points."""
+    return ("-" if value < 0 else "+") + percent(abs(value))

@@ -87,6 +87,17 @@ def ask(
 
     The first is ranked before, so that the time does not hold what is done once only: code that
     is compiled, files that are mapped.
+
+    Parameters
+    ----------
+    tagger
+        A fitted tagger.
+    corpus
+        The documents; they need no labels.
+    name
+        What it is called beside the others.
+    k, threshold, progress
+        As of `ask_saved`.
     """
     decision = tagger.decision(threshold)
     tagger.rank([document.text for document in islice(corpus, 1)], k)

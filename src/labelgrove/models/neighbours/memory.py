@@ -345,8 +345,15 @@ class Postings(NamedTuple):
 # --- vectors ----------------------------------------------------------------------------------
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
+def unit_rows(vectors: Vectors, middle: NDArray[np.float32] | None = None) -> Vectors:
     """Return vectors (n, d) of length 1, float32; those without any number stay zero.
+
+    Parameters
+    ----------
+    vectors
+        Sparse or dense.
+    middle
+        Of dense ones: from where they are counted, shape (d,).
 
     Examples
     --------
@@ -354,9 +361,18 @@ def unit_rows(vectors: Vectors) -> Vectors:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     if not issparse(vectors):
-        dense: NDArray[np.float64] = np.asarray(vectors, np.float64)
-        lengths = np.sqrt(np.einsum("nd,nd->n", dense, dense))[:, None]
-        return np.divide(dense, lengths, out=np.zeros_like(dense), where=lengths > 0).astype("f4")
+        found = np.zeros(vectors.shape, np.float32)
+        step = max(1, BLOCK // (8 * max(1, vectors.shape[1])))
+        for start in range(0, len(vectors), step):  # doubles of a block only
+            rows = np.asarray(vectors[start : start + step])
+            dense = np.asarray(rows if middle is None else rows - middle, np.float64)
+            lengths = np.sqrt(np.einsum("nd,nd->n", dense, dense))
+            known = rows.any(axis=1) & (lengths > 0)
+            np.divide(
+                dense, lengths[:, None], out=found[start : start + step],
+                where=known[:, None], casting="same_kind",
+            )  # fmt: skip
+        return found
     rows = csr_array(vectors, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()

@@ -341,9 +341,7 @@ class Neighbourhood:
 
     def _centred(self, vectors: Vectors) -> Vectors:
         """Return vectors of length 1 from the middle, shape (n, d); those that are zero stay so."""
-        if self.middle is not None:
-            vectors = np.where(vectors.any(axis=1)[:, None], vectors - self.middle, 0.0)
-        return unit_rows(vectors)
+        return unit_rows(vectors, self.middle)
 
     # --- saving -------------------------------------------------------------------------------
 
