@@ -32,14 +32,20 @@ def _settings(name: str) -> None:
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
-    model, entry = MODELS.find(name), MODELS.entries()[name]
+    rows, entry = settings(name), MODELS.entries()[name]
     print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
-    meanings = model.meanings()
-    defaults = model.defaults()
+    print_table("", ["--set", "default", ""], rows, words=3)
+
+
+def settings(name: str) -> list[list[str]]:
+    """Return the settings of a model: each with its default, as --set takes it, and meaning."""
+    from labelgrove.models import MODELS
+
+    model = MODELS.find(name)
+    meanings, defaults = model.meanings(), model.defaults()
     if not defaults.get("encoder", "-"):
         defaults["encoder"] = getattr(model, "default_encoder", "")
-    rows = [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
-    print_table("", ["--set", "default", ""], rows, words=3)
+    return [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
 
 
 def _shown(value: object) -> str:
