@@ -4,6 +4,7 @@ The source folder is the repository itself, so that a link between two files is 
 site and wherever else the repository is read. What becomes a page is in ``include_patterns``.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -40,6 +41,7 @@ python_maximum_signature_line_length = 80
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # types are in the signature
 
 html_theme = "furo"
 html_title = f"labelgrove {version}"
@@ -49,4 +51,22 @@ html_extra_path = ["static/index.html"]  # the way from the site's root to docs/
 html_copy_source = False
 html_show_sphinx = False
 pygments_style = "friendly"
-pygments_dark_style = "native"
+pygments_dark_style = "monokai"
+
+
+def _short_arrays(app, what, name, found, options, signature, returns):
+    """Write NDArray[float64] for what it stands for."""
+    full = r"~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[TYPE]]"
+    arrays = re.escape(full).replace("TYPE", r"(~[\w.]+)")
+    return tuple(each and re.sub(arrays, r"NDArray[\1]", each) for each in (signature, returns))
+
+
+def _skip_fields(app, what, name, found, skip, options):
+    """Leave out fields of named tuples: the class tells what they are."""
+    return True if (found.__doc__ or "").startswith("Alias for field number") else None
+
+
+def setup(app):
+    """Make the reference read as the docstrings do."""
+    app.connect("autodoc-process-signature", _short_arrays)
+    app.connect("autodoc-skip-member", _skip_fields)

@@ -32,10 +32,10 @@ class Settings(SphinxDirective):
 
 
 def _origin(paper: str, extra: str) -> nodes.paragraph:
-    needs = f"pip install 'labelgrove[{extra}]'" if extra else "pip install labelgrove"
     found = nodes.paragraph()
-    found += nodes.Text(f"Paper: {paper}. Install: " if paper else "Install: ")
-    found += [literal(needs), nodes.Text(".")]
+    found += nodes.Text(f"Paper: {paper}. " if paper else "")
+    found += nodes.Text("Needs the extra " if extra else "Needs no extra.")
+    found += [literal(extra), nodes.Text(".")] if extra else []
     return found
 
 
