@@ -4,6 +4,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from browser import open_browser
+
 # Tests run in as many processes as there are cores, so one must not take them all. Set before torch
 # is imported, which reads it then; tests of threads ask for theirs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -22,6 +24,13 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip("no real data sets here; LABELGROVE_DATA names their folder")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser for ``browser.viewed``; where there is none, its tests are skipped."""
+    with open_browser() as found:
+        yield found
 
 
 @pytest.fixture

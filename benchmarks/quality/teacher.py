@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from trial import Case, Result, cell, measure, pairs, read, score_table, table, told_machine, trained
+from trial import (
+    Case,
+    Result,
+    cell,
+    measure,
+    pairs,
+    read,
+    score_table,
+    table,
+    told_machine,
+    trained,
+)
 
 from labelgrove import Tagger, models
 from labelgrove.core.progress import Lines

@@ -130,7 +130,7 @@ def measure(
         "documents_per_s": len(texts) / spent,
         "peak_mb": peak,  # of the process so far
         "scores": {name: scores[name] for name in SHOWN},
-        "groups": areas_by_frequency(Y, ranking, space.counts),
+        "groups": areas_by_frequency(Y, ranking, space.counts, ties="half"),
         "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
         "history": getattr(tagger.model_, "history_", []),
         **(more(tagger, Y, ranking) if more else {}),

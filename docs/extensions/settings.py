@@ -13,6 +13,8 @@ from tables import literal, table
 from labelgrove.cli.models import settings
 from labelgrove.models import MODELS
 
+COLUMNS = ("setting", "default", "tune searches", "meaning")
+
 
 class Settings(SphinxDirective):
     """Where a model comes from, what it needs, and its settings with their defaults."""
@@ -25,10 +27,10 @@ class Settings(SphinxDirective):
         name = self.arguments[0]
         entry = MODELS.entries()[name]
         rows = [
-            [literal(setting), literal(default), meaning]
-            for setting, default, meaning in settings(name)
+            [literal(setting), literal(default), searched, meaning]
+            for setting, default, searched, meaning in settings(name)
         ]
-        return [_origin(entry.paper, entry.extra), table(["setting", "default", "meaning"], rows)]
+        return [_origin(entry.paper, entry.extra), table(COLUMNS, rows)]
 
 
 def _origin(paper: str, extra: str) -> nodes.paragraph:

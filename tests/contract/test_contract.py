@@ -10,6 +10,7 @@ import pytest
 from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
 from labelgrove.models.contract import CHECKS, Case
@@ -69,6 +70,24 @@ class ChangesSettings(Centroid):
     @classmethod
     def example_settings(cls, folder):
         return {"power": 1.0}
+
+
+class SearchesNoSetting(Centroid):
+    @classmethod
+    def ranges(cls):
+        return {"force": Real(0.5, 2.0)}
+
+
+class SearchesBeyondTheDefault(Centroid):
+    @classmethod
+    def ranges(cls):
+        return {"power": Real(2.0, 4.0)}
+
+
+class SearchesWhatIsRefused(Centroid):
+    @classmethod
+    def ranges(cls):
+        return {"seed": Whole(-1, 5)}
 
 
 class RanksUnfitted(Centroid):
@@ -343,6 +362,11 @@ class SavesNoNewDocuments(Recalling):
 
 BROKEN = {
     "settings_are_kept": [NoSeed, ChangesSettings],
+    "ranges_are_searchable": [
+        SearchesNoSetting,
+        SearchesBeyondTheDefault,
+        SearchesWhatIsRefused,
+    ],
     "clone_is_unfitted": [RanksUnfitted],
     "fit_returns_self_and_keeps_its_input": [
         ReturnsNothing,

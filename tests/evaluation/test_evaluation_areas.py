@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import areas, areas_by_frequency
 
@@ -19,10 +20,10 @@ def made(n=60, n_labels=9, k=4, seed=0):
 
 
 @pytest.mark.parametrize("k", [1, 4, 9])
-def test_areas(k):
+def test_half_for_ties_is_scikit_learns_value(k):
     Y, scores, ranking = made(k=k)
     dense = ranking.to_csr(9).toarray()
-    found = areas(Y, ranking)
+    found = areas(Y, ranking, ties="half")
     for label in range(7):
         true = Y.toarray()[:, label]
         assert found.auc[label] == pytest.approx(roc_auc_score(true, dense[:, label]))
@@ -31,6 +32,36 @@ def test_areas(k):
     assert np.isnan(found.aupr[7:]).all()
     if k == 9:
         assert found.auc[0] == pytest.approx(roc_auc_score(Y.toarray()[:, 0], scores[:, 0]))
+
+
+def test_a_positive_that_is_not_listed_earns_nothing():
+    Y = csr_array(np.array([[1], [0], [1], [0], [1], [0]], np.float32))
+    labels = np.array([[0], [0], [0], [0], [-1], [-1]])
+    scores = np.array([[0.9], [0.8], [0.5], [0.5], [0.0], [0.0]])
+    # of 9 pairs the first positive wins 3; the second wins against the negative that is not
+    # listed and draws with the one of its own score; the third wins none, or draws with one
+    found = areas(Y, Ranking(labels, scores))
+    assert found.auc[0] == pytest.approx(4.5 / 9)
+    assert found.aupr[0] == pytest.approx((1 / 1 + 2 / 4) / 3)
+    half = areas(Y, Ranking(labels, scores), ties="half")
+    assert half.auc[0] == pytest.approx(5 / 9)
+    assert half.aupr[0] == pytest.approx((1 / 1 + 2 / 4 + 3 / 6) / 3)
+
+
+def test_ties_do_not_matter_where_all_are_listed_and_a_wrong_word_is_told():
+    Y, _, ranking = made(k=9)
+    for none, half in zip(areas(Y, ranking), areas(Y, ranking, ties="half"), strict=True):
+        np.testing.assert_array_equal(none, half)
+    with pytest.raises(InputError, match="way with ties 'all'"):
+        areas(Y, ranking, ties="all")
+
+
+def test_a_label_that_is_never_listed_has_no_area():
+    Y = csr_array(np.array([[1, 0], [0, 1]], np.float32))
+    ranking = Ranking(np.array([[0], [0]]), np.array([[0.5], [0.4]]))
+    assert areas(Y, ranking).auc.tolist() == [1.0, 0.0]
+    assert areas(Y, ranking).aupr.tolist() == [1.0, 0.0]
+    assert areas(Y, ranking, ties="half").auc.tolist() == [1.0, 0.5]
 
 
 def test_groups_of_frequency():
@@ -42,6 +73,8 @@ def test_groups_of_frequency():
     assert [group["occurrences"] for group in groups] == [80, 64]
     assert groups[1]["AUC"] == pytest.approx(found.auc[2:7].mean())
     assert groups[0]["AUPR"] == pytest.approx(found.aupr[:2].mean())
+    half = areas_by_frequency(Y, ranking, counts, n_groups=2, least=1, ties="half")
+    assert half[1]["AUC"] == pytest.approx(areas(Y, ranking, ties="half").auc[2:7].mean())
     (few,) = areas_by_frequency(Y, ranking, counts, n_groups=1, least=61)
     assert few["labels"] == 0
     assert np.isnan(few["AUC"])

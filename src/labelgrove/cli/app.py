@@ -22,6 +22,7 @@ from labelgrove.cli.models import models
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
+from labelgrove.cli.tune import tune
 from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
 
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
@@ -58,7 +59,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for command in (demo, stats, train, tag, explain, evaluate, learn, combine, models):
+for command in (demo, stats, train, tag, explain, evaluate, learn, combine, tune, models):
     app.command()(_guarded(command))
 
 
@@ -89,7 +90,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
-        result = app(arguments, standalone_mode=False)
+        told = sys.argv[1:] if arguments is None else list(arguments)
+        result = app(told, standalone_mode=False, obj=told)  # for reports that name their command
         return result if isinstance(result, int) else 0
     except LabelgroveError as error:
         if os.environ.get(TRACEBACK):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +23,14 @@ def evaluate(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the scores to this file too.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
+    ] = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
+    context: typer.Context,
     reading: options.Reading,
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
@@ -32,14 +38,23 @@ def evaluate(
     from labelgrove.tagger import Tagger
 
     ks = _places(at)
-    if json_file is not None and (json_file.is_dir() or not json_file.parent.is_dir()):
-        raise typer.BadParameter(f"--json needs a file in a folder that exists, got {json_file}")
+    options.check_output("--json", json_file)
+    options.check_output("--report", report)
     progress = options.open_progress(quiet)
     tagger = Tagger.load(folder)
     tagger.set_threads(threads)
     corpus = reading.open(source)
     chosen = options.read_threshold(threshold)
-    scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)
+    if report is None:
+        scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)
+    else:
+        from labelgrove.report.assessment import assess
+        from labelgrove.report.evaluation import evaluation_report
+
+        found = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
+        scores = found.scores
+        command = shlex.join(["labelgrove", *context.obj])
+        options.write_output(report, evaluation_report(found, folder, command))
     options.say_skipped(corpus)
     print_scores(f"{tagger.model_.name} on {source}, %", scores)
     for note in scores.notes:
@@ -51,10 +66,9 @@ def evaluate(
             "scores": dict(scores),
             "notes": scores.notes,
         }
-        text = json.dumps(record, ensure_ascii=False, indent=1) + "\n"
-        temporary = json_file.with_name(f".{json_file.name}.part")
-        temporary.write_text(text, "utf-8", "surrogateescape")
-        temporary.replace(json_file)
+        options.write_output(json_file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    if report is not None:
+        print(f"written to {report}")
 
 
 def _places(at: str) -> tuple[int, ...]:

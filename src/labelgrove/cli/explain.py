@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelgrove.cli import options
+from labelgrove.report.page import Section, page
+from labelgrove.report.reasons import FAINTEST, heaviest, marked, runs, shares_of, similar
+
 if TYPE_CHECKING:
     from rich.text import Text
-
-    from labelgrove.tagger import Evidence, SimilarDocument
-
-NEIGHBOURS = 5  # similar documents that are shown
-LABELS = 60  # characters of their labels
-HEADS = ("like it", "has it", "document", "labels")
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>labelgrove: why</title><style>
-:root {{ color-scheme: light dark }}
-body {{ font: 1.05rem/1.7 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
-  padding: 0 1rem }}
-p {{ white-space: pre-wrap }} mark {{ border-radius: .2em; color: inherit }}
-h2 small {{ font-weight: normal; opacity: .7 }}
-table {{ font-size: .85rem; line-height: 1.4; border-spacing: 1em .2em; margin-left: -1em }}
-th, caption {{ text-align: left; opacity: .7 }} td {{ vertical-align: top }}
-</style></head><body>
-{body}
-</body></html>
-"""
 
 
 def explain(
@@ -48,10 +32,10 @@ def explain(
     """
     from rich.console import Console
 
+    from labelgrove.cli.tables import print_table
     from labelgrove.tagger import Tagger
 
-    if html is not None and (html.is_dir() or not html.parent.is_dir()):
-        raise typer.BadParameter(f"--html needs a file in a folder that exists, got {html}")
+    options.check_output("--html", html)
     tagger = Tagger.load(folder)
     ranked = tagger.tag(text, k=max(k, 100))
     scores = {tag.label: tag.score for tag in ranked}
@@ -68,81 +52,18 @@ def explain(
         console.print(f"{name}  {known}", style="bold", markup=False)
         console.print(coloured(text, shares))
         console.print(heaviest(evidence), markup=False)
-        print_neighbours(evidence.neighbours)
-        sections.append(
-            f"<h2>{escape(name)} <small>{known}</small></h2>\n{marked(text, shares)}"
-            + tabled(evidence.neighbours)
-        )
+        body = marked(text, shares)
+        if evidence.neighbours:
+            table = similar(evidence.neighbours)
+            print_table(table.title, table.columns, table.rows, words=table.words)
+            body += table.html()
+        sections.append(Section(f"{name}: {known}", body))
     if html is not None:
-        html.write_text(PAGE.format(body="\n".join(sections)), "utf-8", "surrogateescape")
+        options.write_output(html, page("Why these labels", sections))
         print(f"written to {html}")
 
 
-def heaviest(evidence: list[Evidence], most: int = 8) -> str:
-    """Return the words that spoke loudest with their weights, for where there are no colours."""
-    if not evidence:
-        return "(no word spoke for it or against it)"
-    return "  ".join(f"{each.text} {each.weight:+.2f}" for each in evidence[:most])
-
-
-def print_neighbours(neighbours: Sequence[SimilarDocument]) -> None:
-    """Print how like the text each remembered document is, and whether it has the label."""
-    from labelgrove.cli.tables import print_table
-
-    if neighbours:
-        rows = map(_cells, neighbours[:NEIGHBOURS])
-        print_table(_share(neighbours), HEADS, rows, words=len(HEADS))
-
-
-def tabled(neighbours: Sequence[SimilarDocument]) -> str:
-    """Return the same table for a page."""
-    if not neighbours:
-        return ""
-    head = "".join(f"<th>{name}</th>" for name in HEADS)
-    rows = (
-        "".join(f"<td>{escape(cell)}</td>" for cell in _cells(neighbour))
-        for neighbour in neighbours[:NEIGHBOURS]
-    )
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    share = _share(neighbours)
-    return f"\n<table><caption>{share}</caption>\n<tr>{head}</tr>\n{body}</table>"
-
-
-def _share(neighbours: Sequence[SimilarDocument]) -> str:
-    with_it = sum(neighbour.has_label for neighbour in neighbours)
-    return f"{with_it} of the {len(neighbours)} most similar documents have it"
-
-
-def _cells(neighbour: SimilarDocument) -> tuple[str, str, str, str]:
-    from textwrap import shorten
-
-    labels = shorten(", ".join(neighbour.labels), LABELS, placeholder=" …")
-    has_it = "yes" if neighbour.has_label else "no"
-    return f"{neighbour.similarity:.2f}", has_it, neighbour.text or "(not known)", labels
-
-
-def shares_of(evidence: list[Evidence], length: int) -> list[float]:
-    """Return for each character how strongly its word spoke, from -1 to 1, the heaviest being 1."""
-    shares = [0.0] * length
-    most = max((abs(each.weight) for each in evidence), default=0.0) or 1.0
-    for each in reversed(evidence):  # the heaviest last: it is on top where words overlap
-        for start, end in each.places:
-            shares[start:end] = [each.weight / most] * (end - start)
-    return shares
-
-
-def runs(text: str, shares: list[float]) -> list[tuple[str, float]]:
-    """Return the text in pieces of one share each."""
-    pieces: list[tuple[str, float]] = []
-    for character, share in zip(text, shares, strict=True):
-        if pieces and pieces[-1][1] == share:
-            pieces[-1] = (pieces[-1][0] + character, share)
-        else:
-            pieces.append((character, share))
-    return pieces
-
-
-def coloured(text: str, shares: list[float]) -> Text:
+def coloured(text: str, shares: Sequence[float]) -> Text:
     """Return the text for a terminal, darker where it spoke louder."""
     from rich.style import Style
     from rich.text import Text
@@ -151,19 +72,6 @@ def coloured(text: str, shares: list[float]) -> Text:
     for piece, share in runs(text, shares):
         depth = round(255 - 175 * abs(share))
         colour = f"#{depth:02x}ff{depth:02x}" if share > 0 else f"#ff{depth:02x}{depth:02x}"
-        visible = abs(share) >= 0.05
+        visible = abs(share) >= FAINTEST
         found.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
     return found
-
-
-def marked(text: str, shares: list[float]) -> str:
-    """Return the text for a page, with marks on the words that spoke."""
-    found = []
-    for piece, share in runs(text, shares):
-        if abs(share) < 0.05:
-            found.append(escape(piece))
-            continue
-        colour = "34, 150, 80" if share > 0 else "210, 60, 50"
-        style = f"background: rgba({colour}, {abs(share) * 0.7:.2f})"
-        found.append(f'<mark style="{style}" title="{share:+.2f}">{escape(piece)}</mark>')
-    return f"<p>{''.join(found)}</p>"

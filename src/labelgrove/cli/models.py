@@ -28,30 +28,25 @@ def models(
 
 
 def _settings(name: str) -> None:
-    """Print what a model can be told by --set, with its defaults."""
+    """Print what a model can be told by --set, its defaults, and where tune searches."""
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
     rows, entry = settings(name), MODELS.entries()[name]
     print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
-    print_table("", ["--set", "default", ""], rows, words=3)
+    print_table("", ["--set", "default", "tune searches", ""], rows, words=4)
 
 
 def settings(name: str) -> list[list[str]]:
-    """Return the settings of a model: each with its default, as --set takes it, and meaning."""
+    """Return the settings of a model: each with its default, where tune searches, its meaning."""
+    from labelgrove.core.ranges import as_text
     from labelgrove.models import MODELS
 
     model = MODELS.find(name)
-    meanings, defaults = model.meanings(), model.defaults()
+    meanings, defaults, ranges = model.meanings(), model.defaults(), model.ranges()
     if not defaults.get("encoder", "-"):
         defaults["encoder"] = getattr(model, "default_encoder", "")
-    return [[setting, _shown(value), meanings[setting]] for setting, value in defaults.items()]
-
-
-def _shown(value: object) -> str:
-    """Return a value as --set takes it."""
-    import json
-
-    if isinstance(value, str):
-        return value or '""'
-    return json.dumps(value)
+    return [
+        [setting, as_text(value), str(ranges.get(setting, "")), meanings[setting]]
+        for setting, value in defaults.items()
+    ]

@@ -131,3 +131,16 @@ def read_threshold(value: str | None) -> Any:
         return float(value)
     except ValueError:
         return value
+
+
+def check_output(option: str, file: Path | None) -> None:
+    """Refuse, before any work, a file that cannot be written."""
+    if file is not None and (file.is_dir() or not file.parent.is_dir()):
+        raise typer.BadParameter(f"{option} needs a file in a folder that exists, got {file}")
+
+
+def write_output(file: Path, text: str) -> None:
+    """Write a file in one go: whoever looks sees the old one or the new one."""
+    temporary = file.with_name(f".{file.name}.part")
+    temporary.write_text(text, "utf-8", "surrogateescape")
+    temporary.replace(file)

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelgrove.cli import options
+from labelgrove.cli.recipes import read_recipe, settings_of
+from labelgrove.core.errors import InputError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.core.types import Estimate, Run
+    from labelgrove.corpus import Corpus
+    from labelgrove.tagger import Tagger
 
 OF_NEURAL = ("device", "precision")  # options that are settings of neural models only
 
@@ -75,9 +79,7 @@ def train(
     reading: options.Reading,
 ) -> None:
     """Learn a tagger from documents with labels."""
-    from labelgrove.cli.tables import print_scores
     from labelgrove.core import storage
-    from labelgrove.core.errors import InputError, StoppedError
     from labelgrove.core.types import Run
 
     if valid is not None and validation is not None:
@@ -85,7 +87,7 @@ def train(
     out = out.resolve()
     folder = out.with_name(f"{out.name}.run")
     if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
-        raise _wrong(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
+        raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     if not estimate:
         storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
@@ -93,28 +95,61 @@ def train(
     held = reading.open(valid) if valid else None
     given = {"device": device, "precision": precision}
     settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
-    tagger = _tagger(_read_recipe(recipe), settings, model, validation, seed, threads)
+    tagger = _tagger(read_recipe(recipe), settings, model, validation, seed, threads)
     if estimate:
         quiet_run = Run(progress=progress)
         print(_told(tagger.estimate(corpus, vocabulary=labels, validation=held, run=quiet_run)))
         return
     run = Run(folder=folder, resume=resume, progress=progress)
-    with storage.locked(folder):
+    learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
+
+
+def learn_and_save(
+    tagger: Tagger,
+    corpus: Corpus,
+    held: Corpus | None,
+    labels: Path | None,
+    out: Path,
+    run: Run,
+    overwrite: bool,
+) -> None:
+    """Train a tagger, save it, and show its scores on held-out documents.
+
+    Parameters
+    ----------
+    tagger
+        With its settings.
+    corpus, held
+        To learn from; held-out documents instead of a share of these.
+    labels
+        File of names and hierarchy of the labels.
+    out
+        Folder for the tagger.
+    run
+        Its folder holds what is done until the tagger is saved.
+    overwrite
+        Replace a tagger, and begin a training anew that was interrupted.
+    """
+    from labelgrove.cli.tables import print_scores
+    from labelgrove.core import storage
+
+    assert run.folder is not None
+    with storage.locked(run.folder):
         _check_run(run, overwrite)
         try:
             tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
         except KeyboardInterrupt:
-            if not storage.holds_work(folder):
+            if not storage.holds_work(run.folder):
                 raise
             again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
         except InputError:
-            if not (resume or storage.holds_work(folder / "model")):
-                shutil.rmtree(folder, ignore_errors=True)  # nothing in the corrected one's way
+            if not (run.resume or storage.holds_work(run.folder / "model")):
+                shutil.rmtree(run.folder, ignore_errors=True)  # nothing in the corrected one's way
             raise
         options.say_skipped(corpus, held)
         tagger.save(out, overwrite=overwrite)
-        shutil.rmtree(folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
+        shutil.rmtree(run.folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
     print(f"saved to {out}")
@@ -140,7 +175,7 @@ def _check_run(run: Run, overwrite: bool) -> None:
     if run.resume and not holds_work(run.folder):
         run.progress.say(f"nothing to resume in {run.folder}: starting from the beginning")
     elif holds_work(run.folder) and not run.resume and not overwrite:
-        raise _wrong(
+        raise InputError(
             f"{run.folder} holds a training that was interrupted: --resume goes on with it, "
             "--overwrite starts anew"
         )
@@ -153,85 +188,19 @@ def _tagger(
     validation: float | None,
     seed: int,
     threads: int | None,
-) -> Any:
+) -> Tagger:
     """Build the tagger that a recipe and the options describe together."""
     from labelgrove.models import MODELS
     from labelgrove.tagger import Tagger
 
-    of_model = dict(recipe.get("settings", {}))
-    of_views = {view: dict(values) for view, values in recipe.get("features", {}).items()}
-    for setting in settings:
-        key, value = _parse(setting)
-        view, dot, name = key.rpartition(".")
-        if dot:
-            of_views.setdefault(view, {})[name] = value
-        else:
-            of_model[name] = value
+    of_model, of_views = settings_of(recipe, settings)
     defaults = Tagger().get_params(deep=False)
     name = recipe.get("model", defaults["model"]) if model is None else model
     for option in OF_NEURAL:
         if option in of_model and option not in MODELS.find(name).setting_names():
-            raise _wrong(f"{name} has no setting {option!r}: --{option} is for neural models")
+            raise InputError(f"{name} has no setting {option!r}: --{option} is for neural models")
     classifier = MODELS.create(name, **{"seed": seed, "threads": threads, **of_model})
     share = recipe.get("validation", defaults["validation"]) if validation is None else validation
     return Tagger(
         classifier, features=of_views or None, validation=share, seed=seed, threads=threads
     )
-
-
-def _parse(setting: str) -> tuple[str, Any]:
-    key, equals, text = setting.partition("=")
-    if not equals or not key:
-        raise _wrong(f"--set takes KEY=VALUE, got {setting!r}")
-    try:
-        return key, json.loads(text)
-    except ValueError:
-        return key, text  # a bare word is a string
-
-
-def _find_recipe(name: str) -> Path:
-    """Return the file of that name, or the recipe in the package."""
-    folder = Path(__file__).parents[1] / "recipes"
-    path, known = Path(name), sorted(folder.glob("*/*.toml"))
-    if path.suffix == ".toml" or path.exists():
-        return path
-    names = {f"{each.parent.name}/{each.stem}": each for each in known}
-    if name not in names:
-        raise _wrong(f"no recipe {name!r}; give a .toml file, or one of {', '.join(names)}")
-    return names[name]
-
-
-def _read_recipe(name: str | None) -> dict[str, Any]:
-    import tomllib
-
-    if name is None:
-        return {}
-    path = _find_recipe(name)
-    try:
-        recipe = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _wrong(f"cannot read the recipe {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise _wrong(f"{path} is not a TOML file: {error}") from error
-    kinds: dict[str, Any] = {
-        "model": str,
-        "validation": (int, float),
-        "settings": dict,
-        "features": dict,
-        "about": dict,
-    }
-    for key, value in recipe.items():
-        if key not in kinds:
-            raise _wrong(f"{path}: unknown key {key!r}; known: {', '.join(kinds)}")
-        if not isinstance(value, kinds[key]):
-            raise _wrong(f"{path}: {key} cannot be {value!r}")
-    for view, values in recipe.get("features", {}).items():
-        if not isinstance(values, dict):
-            raise _wrong(f"{path}: features.{view} must be a table of settings, got {values!r}")
-    return recipe
-
-
-def _wrong(message: str) -> Exception:
-    from labelgrove.core.errors import InputError
-
-    return InputError(message)

@@ -76,6 +76,10 @@ class StoppedError(LabelgroveError):
     exit_code: ClassVar[int] = 130
 
 
+class GivenUpError(LabelgroveError):
+    """A training was ended on the way: others had come further by then."""
+
+
 class StorageError(LabelgroveError):
     """A folder could not be written or read."""
 

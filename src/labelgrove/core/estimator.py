@@ -20,6 +20,7 @@ from labelgrove.core import storage
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, TokenSequences
+from labelgrove.core.ranges import Range
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
 
@@ -238,6 +239,14 @@ class Classifier(Part):
     @abstractmethod
     def _rank(self, X: Features, k: int) -> Ranking:
         """Rank; 1 <= k <= L."""
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which settings are worth searching, and where; `labelgrove tune` looks there.
+
+        The defaults lie in these ranges.
+        """
+        return {}
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -73,11 +73,15 @@ class Run:
         Go on from what ``folder`` holds.
     progress
         Where progress is shown.
+    report
+        Told how many epochs a network has learned and its best score on held-out documents so
+        far, after each epoch. It may raise `GivenUpError`, which ends the training.
     """
 
     folder: Path | None = None
     resume: bool = False
     progress: Progress = field(default_factory=Silent)
+    report: Callable[[int, float], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,46 +13,91 @@ from labelgrove.evaluation.calibration import (
     reliability,
 )
 from labelgrove.evaluation.combinations import combinations
+from labelgrove.evaluation.confusion import Confusion, confused_labels
 from labelgrove.evaluation.convergence import Curve, convergence, convergence_curve
+from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, frequency_groups
 from labelgrove.evaluation.judged import Judged, judge
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
+from labelgrove.evaluation.ranks import (
+    OverSets,
+    Ranks,
+    average_ranks,
+    critical_difference,
+    ranks,
+    wilcoxon_over_sets,
+)
+from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, resampled, values
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
+from labelgrove.evaluation.significance import (
+    Difference,
+    Interval,
+    SignedRanks,
+    bootstrap,
+    difference,
+    holm,
+    interval,
+    paired_bootstrap,
+    wilcoxon,
+)
 from labelgrove.evaluation.threshold import Threshold, tune_threshold
 
 __all__ = [
+    "LOWER_IS_BETTER",
     "Areas",
     "Calibration",
+    "Confusion",
     "Counts",
     "Curve",
     "Decision",
+    "Difference",
+    "Interval",
     "Judged",
+    "OverSets",
+    "PrecisionRecall",
+    "Ranks",
     "Reliability",
+    "SignedRanks",
     "Threshold",
+    "additive",
     "areas",
     "areas_by_frequency",
+    "average_ranks",
+    "bootstrap",
     "by_frequency",
     "capped_rows",
     "combinations",
+    "confused_labels",
     "convergence",
     "convergence_curve",
     "counts_by_document",
     "counts_by_label",
     "coverage",
+    "critical_difference",
+    "difference",
     "evaluate",
     "expected_calibration_error",
     "fit_calibration",
     "frequency_groups",
+    "holm",
+    "interval",
     "judge",
     "overlap",
     "pair_divergence",
+    "paired_bootstrap",
     "per_document",
     "precision",
+    "precision_recall",
     "propensity_gains",
+    "ranks",
     "recall",
     "reliability",
+    "resampled",
     "tune_threshold",
+    "values",
+    "wilcoxon",
+    "wilcoxon_over_sets",
 ]

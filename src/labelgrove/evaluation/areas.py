@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
+from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.frequency import frequency_groups
 from labelgrove.evaluation.judged import judge
+
+Ties = Literal["none", "half"]
 
 
 class Areas(NamedTuple):
@@ -20,7 +23,8 @@ class Areas(NamedTuple):
     ----------
     auc
         Under the curve of true against false positives: the chance that a document with the label
-        is scored above one without it, equal scores counting half.
+        is scored above one without it, equal scores counting half; `areas` says what documents
+        count for which the label is not listed.
     aupr
         Under the curve of precision against recall, as average precision.
     """
@@ -29,11 +33,12 @@ class Areas(NamedTuple):
     aupr: NDArray[np.float64]
 
 
-def areas(Y: Any, ranking: Ranking) -> Areas:
+def areas(Y: Any, ranking: Ranking, *, ties: Ties = "none") -> Areas:
     """Return the areas under both curves of every label.
 
-    A label that is not among the ranked ones of a document has the score 0 there, so the ranking
-    should be long.
+    A ranking lists a few labels of each document. The documents for which a label is not listed,
+    or listed with the score 0, come last, and nothing tells them apart; so the ranking should be
+    long.
 
     Parameters
     ----------
@@ -41,6 +46,10 @@ def areas(Y: Any, ranking: Ranking) -> Areas:
         True labels, sparse, shape (n, M).
     ranking
         n documents.
+    ties
+        What a document with the label earns where the label is not listed. ``"none"``: nothing,
+        a model gains by what it names only. ``"half"``: what a draw is worth among the documents
+        for which it is not listed, which is scikit-learn's value with the score 0 for them.
 
     Examples
     --------
@@ -49,6 +58,8 @@ def areas(Y: Any, ranking: Ranking) -> Areas:
     >>> areas(csr_array([[1], [0], [1]]), ranking)
     Areas(auc=array([0.5]), aupr=array([0.83333333]))
     """
+    if ties not in get_args(Ties):
+        raise UnknownNameError("way with ties", ties, get_args(Ties))
     judged = judge(Y, ranking)
     n, width = judged.Y.shape
     truth, scores = csc_array(judged.Y), csc_array(ranking.to_csr(width))
@@ -62,36 +73,46 @@ def areas(Y: Any, ranking: Ranking) -> Areas:
         listed = slice(scores.indptr[label], scores.indptr[label + 1])
         has[own] = True
         auc[label], aupr[label] = _areas(
-            has[scores.indices[listed]], scores.data[listed], len(own), n
+            has[scores.indices[listed]], scores.data[listed], len(own), n, ties
         )
         has[own] = False
     return Areas(auc, aupr)
 
 
 def _areas(
-    true: NDArray[np.bool_], scores: NDArray[np.float32], n_true: int, n: int
+    true: NDArray[np.bool_], scores: NDArray[np.float32], n_true: int, n: int, ties: Ties
 ) -> tuple[float, float]:
-    """Return both areas for the listed documents of a label; all others share the score 0."""
+    """Return both areas for the listed documents of a label; all others come last together."""
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.diff(scores[order], append=-1.0))  # of runs of equal scores
     right = np.append(np.cumsum(true[order])[ends], n_true).astype(np.float64)
     wrong = np.append(ends + 1, n) - right
     gained, passed = np.diff(right, prepend=0.0), np.diff(wrong, prepend=0.0)
-    auc = (passed * (right - gained / 2)).sum() / (n_true * (n - n_true))
+    above, earned = right - gained / 2, gained.copy()
+    if ties == "none":  # the last step is those that are not listed
+        above[-1], earned[-1] = right[-1] - gained[-1], 0.0
+    auc = (passed * above).sum() / (n_true * (n - n_true))
     found = np.maximum(right + wrong, 1.0)
-    return float(auc), float((gained * right / found).sum() / n_true)
+    return float(auc), float((earned * right / found).sum() / n_true)
 
 
 def areas_by_frequency(
-    Y: Any, ranking: Ranking, counts: ArrayLike, *, n_groups: int = 3, least: int = 5
+    Y: Any,
+    ranking: Ranking,
+    counts: ArrayLike,
+    *,
+    n_groups: int = 3,
+    least: int = 5,
+    ties: Ties = "none",
 ) -> list[dict[str, float]]:
     """Return the mean areas of frequent and rare labels.
 
-    Labels are divided so that the groups hold equal shares of all occurrences in training.
+    The labels with enough documents in Y are divided so that the groups hold equal shares of
+    their occurrences in training.
 
     Parameters
     ----------
-    Y, ranking
+    Y, ranking, ties
         As of `areas`.
     counts
         Training documents of each label, shape (M,), or fewer: the others have 0.
@@ -104,7 +125,7 @@ def areas_by_frequency(
     -------
     A mapping for each group, the frequent first: ``labels``, ``occurrences``, ``AUC``, ``AUPR``.
     """
-    found = areas(Y, ranking)
+    found = areas(Y, ranking, ties=ties)
     width = len(found.auc)
     given = np.zeros(width)
     given[: len(np.asarray(counts))] = counts

@@ -72,7 +72,7 @@ def evaluate(
     """
     places = _check_ks(ks)
     judged = judge(Y, ranking)
-    width = _check_width(n_labels, judged)
+    width = check_width(n_labels, judged)
     found = {
         f"{name}@{k}": float(of(judged, k).mean()) for name, of in AT_K.items() for k in places
     }
@@ -83,7 +83,7 @@ def evaluate(
                 found[f"{name}@{k}"] = _share(*gains)
     given = as_decision(threshold).mask(ranking)
     found |= averages(counts_by_label(judged, given))
-    found |= {name: float(_of_sets(judged, given, name, width).mean()) for name in OF_SETS}
+    found |= {name: float(of_sets(judged, given, name, width).mean()) for name in OF_SETS}
     found |= {f"coverage@{k}": at_k.coverage(judged, k) for k in places}
     return found
 
@@ -119,11 +119,11 @@ def per_document(
     >>> per_document(csr_array([[0, 0, 1], [1, 1, 0]]), ranking, "R@1").tolist()
     [1.0, 0.5]
     """
-    name, k = _parse(metric)
+    name, k = parse(metric)
     judged = judge(Y, ranking)
     if name in OF_SETS:
         given = as_decision(threshold).mask(ranking)
-        return _of_sets(judged, given, name, _check_width(n_labels, judged))
+        return of_sets(judged, given, name, check_width(n_labels, judged))
     if name in AT_K:
         return AT_K[name](judged, k)
     if propensities is None:
@@ -132,7 +132,8 @@ def per_document(
     return at_k.ratio(gained, np.full(len(gained), best.mean()))
 
 
-def _of_sets(judged: Judged, given: NDArray[np.bool_], name: str, n_labels: int) -> Floats:
+def of_sets(judged: Judged, given: NDArray[np.bool_], name: str, n_labels: int) -> Floats:
+    """Return a metric of ``OF_SETS`` of each document, shape (n,)."""
     counts = counts_by_document(judged, given)
     if name == "samples-F1":
         return counts.f1
@@ -145,7 +146,8 @@ def _share(gained: Floats, best: Floats) -> float:
     return float(gained.sum() / best.sum()) if best.sum() > 0 else 0.0
 
 
-def _parse(metric: str) -> tuple[str, int]:
+def parse(metric: str) -> tuple[str, int]:
+    """Return the name and the k of a metric that is a mean over documents; k is 0 without one."""
     found = re.fullmatch(r"(\w+)@([1-9]\d*)", metric)
     if found and (found[1] in AT_K or found[1] in PROPENSITY):
         return found[1], int(found[2])
@@ -163,7 +165,8 @@ def _check_ks(ks: Iterable[int]) -> list[int]:
     return places
 
 
-def _check_width(n_labels: int | None, judged: Judged) -> int:
+def check_width(n_labels: int | None, judged: Judged) -> int:
+    """Return the number of labels that the Hamming loss is averaged over."""
     if n_labels is None:
         return max(int(judged.Y.shape[1]), 1)
     named = judged.ranking.labels

@@ -166,6 +166,21 @@ def settings_are_kept(case: Case) -> None:
 
 
 @_check
+def ranges_are_searchable(case: Case) -> None:
+    """Ranges name settings, hold their defaults, and values at both ends are accepted."""
+    model = case.new()
+    defaults = model.defaults()
+    for name, found in type(model).ranges().items():
+        assert name in defaults, f"there is a range for {name}, which is no setting"
+        assert found.holds(defaults[name]), f"the default of {name} is not in {found}"
+        for value in found.ends():
+            try:
+                model.fresh().set_params(**{name: value}).check_settings()
+            except InputError as error:
+                raise AssertionError(f"{name} cannot be {value!r}, an end of its range") from error
+
+
+@_check
 def clone_is_unfitted(case: Case) -> None:
     """A clone has the same settings and nothing learned; ranking with it is refused."""
     copy = case.fitted.fresh()

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.models.neighbours import Nearest, Neighbourhood
@@ -94,6 +95,11 @@ class Knn(Classifier):
         self.device = device
         self.seed = seed
         self.threads = threads
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return how many documents vote, and how much the nearest weigh."""
+        return {"neighbours": Whole(5, 100, log=True), "power": Real(0.5, 4.0)}
 
     def _new(self) -> Neighbourhood:
         return Neighbourhood(

@@ -20,6 +20,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.random import generator
+from labelgrove.core.ranges import Range, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
@@ -188,6 +189,11 @@ class LabelMatch(Classifier):
         self.endings = endings
         self.seed = seed
         self.threads = threads
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return how many endings are looked for."""
+        return {"endings": Whole(0, 40)}
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: words in reading order, as good as all of them."""

@@ -67,5 +67,9 @@ def own_context(
         },
         validation=validation,
         documents=documents,
-        run=replace(context.run, folder=context.run.folder and context.run.folder / step),
+        run=replace(
+            context.run,
+            folder=context.run.folder and context.run.folder / step,
+            report=None,  # what a member has learned says little of the whole
+        ),
     )

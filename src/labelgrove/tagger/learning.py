@@ -8,6 +8,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
@@ -93,6 +94,9 @@ class Task:
         Labels, featurizers and run; how the texts of ``train`` begin, for a model that remembers.
     documents, held_documents
         How those of ``whole`` and of ``held`` begin, for such a model.
+    places
+        A number in [0, 1) for each text of ``train``, by a hash of it, shape (n,): whoever takes a
+        part of them by it keeps copies together.
     """
 
     learned: Learned
@@ -102,6 +106,7 @@ class Task:
     context: FitContext
     documents: Sequence[str] | None = None
     held_documents: Sequence[str] | None = None
+    places: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def learn(self) -> Learned:
         """Fit the model, and calibrate on what is held out."""
@@ -157,7 +162,7 @@ def prepare(
     """
     share = 0.0 if isinstance(validation, Corpus) else validation
     remembers = model.remembers
-    reader = _Reader(corpus, share, seed, run.progress, beginnings=remembers)
+    reader = _Reader(corpus, seed, run.progress, beginnings=remembers)
     texts = _WithNames(reader, vocabulary) if model.ranks_by_name else reader
     kept = Kept(featurizers, run)
     X = _join(kept.fit_transform(texts))
@@ -174,25 +179,27 @@ def prepare(
         if unused:
             run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
     learned = Learned(space, featurizers, model)
+    places = np.array(reader.places)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)
     if isinstance(validation, Corpus):
         held = _read(validation, learned, kept, run.progress)
-        return Task(learned, (X, Y), held, None, context)
+        return Task(learned, (X, Y), held, None, context, places=places)
     if not share:
-        return Task(learned, (X, Y), None, None, context)
-    mask = np.array(reader.held_out)
+        return Task(learned, (X, Y), None, None, context, places=places)
+    mask = places < share
     if mask.sum() < FEWEST or mask.all():
         run.progress.say(
             f"{len(mask):,} documents are too few to hold out {share:g} of them: "
             "probabilities are not calibrated, the threshold is 0.5"
         )
-        return Task(learned, (X, Y), None, None, context)
+        return Task(learned, (X, Y), None, None, context, places=places)
     held, others = (X[mask], Y[mask]), None
     if texts_begin is not None:
         context = replace(context, documents=[*compress(texts_begin, ~mask)])
         others = [*compress(texts_begin, mask)]
-    return Task(learned, (X[~mask], Y[~mask]), held, (X, Y), context, texts_begin, others)
+    train = (X[~mask], Y[~mask])
+    return Task(learned, train, held, (X, Y), context, texts_begin, others, places[~mask])
 
 
 def new_featurizers(
@@ -310,18 +317,16 @@ class _ValidationReader:
 class _Reader:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
-    Where a ``share`` is to be held out, it tells by a hash of each text which documents those are.
-    It keeps how texts begin where ``beginnings`` are wanted.
+    It gives each text a place in [0, 1) by a hash, by which some can be held out, and keeps how
+    texts begin where ``beginnings`` are wanted.
     """
 
-    def __init__(
-        self, corpus: Corpus, share: float, seed: int, progress: Progress, *, beginnings: bool
-    ) -> None:
+    def __init__(self, corpus: Corpus, seed: int, progress: Progress, *, beginnings: bool) -> None:
         self.labels = LabelCollector()
-        self.held_out: list[bool] = []
+        self.places: list[float] = []
         self.beginnings: list[str] = []
         self._keep = beginnings
-        self._corpus, self._share, self._seed, self._progress = corpus, share, seed, progress
+        self._corpus, self._seed, self._progress = corpus, seed, progress
         self._collected = False
 
     def __iter__(self) -> Iterator[str]:
@@ -331,8 +336,7 @@ class _Reader:
             return
         for document in documents:
             self.labels.add(document.labels)
-            if self._share:
-                self.held_out.append(text_fraction(document.text, self._seed) < self._share)
+            self.places.append(text_fraction(document.text, self._seed))
             if self._keep:
                 self.beginnings.append(beginning(document.text))
             yield document.text

@@ -391,6 +391,43 @@ class Tagger(Configured):
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
         return judge(self.labels_, Y, ranking, self._threshold(threshold), ks, space)
 
+    def rank_known(
+        self, texts: Any, labels: Any = None, *, k: int = PLACES, progress: Progress | None = None
+    ) -> tuple[Ranking, csr_array]:
+        """Return the best k labels of texts with known labels, and the known ones.
+
+        Parameters
+        ----------
+        texts, labels
+            As for `fit`.
+        k
+            Places per document.
+        progress
+            Where progress is shown.
+
+        Returns
+        -------
+        ranking, Y
+            Y has shape (n, M). Its columns are the labels and concepts of ``labels_``, then the
+            ids that these do not know, in sorted order.
+        """
+        return self._rank_known(_as_corpus(texts, labels), k, "tagging", progress)
+
+    def judge(
+        self,
+        ranking: Ranking,
+        Y: csr_array,
+        *,
+        ks: tuple[int, ...] = (1, 3, 5),
+        threshold: float | str = "auto",
+    ) -> Scores:
+        """Return the scores of what `rank_known` returned; ``evaluate`` does both."""
+        return judge(self.labels_, Y, ranking, self._threshold(threshold), ks)
+
+    def decision(self, threshold: float | str = "auto") -> Decision:
+        """Return which labels of a ranking a threshold gives."""
+        return Decision(threshold=self._threshold(threshold))
+
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
         corpus = _as_corpus(texts, labels)

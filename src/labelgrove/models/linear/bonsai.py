@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
 from labelgrove.models.linear.classifier import LinearForest
@@ -111,6 +112,17 @@ class Bonsai(LinearForest):
         super().check_settings()
         if isinstance(self.tree, str) and self.tree not in TREES:
             raise UnknownNameError("tree", self.tree, TREES)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also what shapes the tree and how it is descended."""
+        return {
+            **super().ranges(),
+            "max_leaf": Whole(50, 400, log=True),
+            "negatives": Whole(5, 40, log=True),
+            "carry": Real(0.0, 1.0),
+            "beam": Whole(5, 30, log=True),
+        }
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         if not isinstance(self.tree, str):

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.ranges import Choice, Range, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, Run
 from labelgrove.labels import LabelTree
@@ -93,6 +94,15 @@ class LinearForest(Classifier):
     ) -> None:
         """Learn the classifiers of the trees from features (n, D) and labels (n, L)."""
         self.forest_ = train_forest(X, Y, trees, solver, run, self.threads)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return those of the solver; a model adds its own."""
+        return {
+            "loss": Choice(LOSSES),
+            "cost": Real(0.02, 5.0, log=True),
+            "tail": Real(0.0, 1.0),
+        }
 
     def check_settings(self) -> None:
         """Refuse values of a wrong type or out of range."""

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features
 from labelgrove.core.random import generator
+from labelgrove.core.ranges import Choice, Range, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.threads import workers
 from labelgrove.core.types import FitContext, Run
@@ -105,6 +106,16 @@ class ClassifierChain(LinearForest):
         self.threshold = threshold
         self.seed = seed
         self.threads = threads
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also what a label is told of those before it."""
+        return {
+            **super().ranges(),
+            "order": Choice(("frequency", "random")),
+            "pass_on": Choice(("decisions", "probabilities")),
+            "link": Real(0.1, 1.0, log=True),
+        }
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         n_labels = Y.shape[1]

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from scipy.sparse import csr_array
 
+from labelgrove.core.ranges import Range, Whole
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
 from labelgrove.models.linear.classifier import LinearForest
@@ -80,6 +81,16 @@ class Parabel(LinearForest):
         self.threshold = threshold
         self.seed = seed
         self.threads = threads
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also what shapes the trees and how they are descended."""
+        return {
+            **super().ranges(),
+            "trees": Whole(1, 3),
+            "max_leaf": Whole(50, 400, log=True),
+            "beam": Whole(5, 50, log=True),
+        }
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         context.run.progress.say("growing label trees")

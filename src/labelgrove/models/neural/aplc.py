@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core.ranges import Range, Real
 from labelgrove.models.neural.parts.cluster_sizes import sizes_for
 from labelgrove.models.neural.pretrained_pooled import PooledPretrained
 
@@ -76,6 +77,15 @@ class AplcXlnet(PooledPretrained):
 
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
         return sizes_for(self.clusters, counts, n_inputs, self.decay, self.batch, n_documents)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the layer between encoder and labels."""
+        return {
+            **super().ranges(),
+            "hidden_rate": Real(2e-5, 1e-3, log=True),
+            "dropout": Real(0.0, 0.4),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

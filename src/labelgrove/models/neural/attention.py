@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree, label_vectors
@@ -61,6 +62,15 @@ class AttentionClassifier(WordClassifier):
     level_epochs: int | None
 
     trees_: list[LabelTree]
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the recurrent layer."""
+        return {
+            **super().ranges(),
+            "units": Whole(64, 512, log=True),
+            "dropout": Real(0.1, 0.7),
+        }
 
     # --- what a model decides -----------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import generator
+from labelgrove.core.ranges import Range
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Estimate, FitContext, Run
 from labelgrove.models.neural.training import estimate
@@ -32,7 +33,7 @@ from labelgrove.models.neural.training.loop import (
     open_fabric,
     train,
 )
-from labelgrove.models.neural.training.settings import Training, check_ranges
+from labelgrove.models.neural.training.settings import Training, check_allowed
 from labelgrove.models.neural.training.threads import limited_threads
 
 MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
@@ -91,8 +92,13 @@ class NeuralClassifier(Classifier):
     def check_settings(self) -> None:
         """Refuse values of a wrong type or out of range, and a device that is not there."""
         super().check_settings()
-        check_ranges(self.get_params(deep=False))
+        check_allowed(self.get_params(deep=False))
         open_fabric(self.training)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return those of the training; a model adds its own."""
+        return cls.shared.ranges()
 
     # --- learning -----------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from labelgrove.core.ranges import Range, Real
 from labelgrove.models.neural.joint import JointClassifier
 from labelgrove.models.neural.parts.cooccurrence import GivenTask, PairTask
 from labelgrove.models.neural.parts.cross_attention import CrossAttention
@@ -153,6 +154,14 @@ class LacoTraining(JointTraining):
     average: bool = True
     dropout: float = 0.1
 
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also that of the dropout."""
+        return {
+            **super().ranges(),
+            "dropout": Real(0.0, 0.4),
+        }
+
 
 class Laco(JointClassifier):
     """A pretrained transformer reads text and labels together; cross attention weighs the words.
@@ -228,12 +237,28 @@ class PlcpTraining(LacoTraining):
 
     plcp: float = 0.5
 
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also the weight of the task."""
+        return {
+            **super().ranges(),
+            "plcp": Real(0.05, 2.0, log=True),
+        }
+
 
 @dataclass(frozen=True)
 class ClcpTraining(LacoTraining):
     """The settings of LACO with given labels; see `LacoTraining`."""
 
     clcp: float = 0.5
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also the weight of the task."""
+        return {
+            **super().ranges(),
+            "clcp": Real(0.05, 2.0, log=True),
+        }
 
 
 class LacoPlcp(Laco):

@@ -38,6 +38,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.ranges import Choice, Range, Whole
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.attention import AttentionClassifier, Guessed
 from labelgrove.models.neural.parts.attention_network import (
@@ -176,6 +177,15 @@ class LightAttention(AttentionClassifier):
         first, *others = levels
         below = [self._size(X, n, min(chosen, n)) for n in others]
         return [self._size(X, 0, 0, first), *below]
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also which labels a step judges."""
+        return {
+            **super().ranges(),
+            "sampler": Choice(("generated", "static", "uniform")),
+            "candidates": Whole(200, 1000, log=True),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
 from labelgrove.models.neural.classifier import fit_network
@@ -44,6 +45,15 @@ class PooledClassifier(WordClassifier):
     clusters: Literal["auto"] | Sequence[float]
     decay: float
     clusters_: list[int]
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the layer between text and labels."""
+        return {
+            **super().ranges(),
+            "bottleneck": Whole(128, 1024, log=True),
+            "dropout": Real(0.1, 0.7),
+        }
 
     @abstractmethod
     def _encoder(self, n_inputs: int) -> BiLSTM | Convolutions:

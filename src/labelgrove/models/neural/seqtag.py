@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.models.neural.joint import JointClassifier
 from labelgrove.models.neural.parts.crf import Chain
 from labelgrove.models.neural.parts.encoders import BiLSTM
@@ -115,6 +116,15 @@ class SeqTag(JointClassifier):
             if second:
                 network.states.weight.zero_()
         return network
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the LSTM."""
+        return {
+            **super().ranges(),
+            "units": Whole(64, 256, log=True),
+            "dropout": Real(0.0, 0.4),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core.ranges import Range, Real
 from labelgrove.models.neural.pretrained_pooled import PooledPretrained
 
 
@@ -39,6 +40,14 @@ class Transformer(PooledPretrained):
 
     def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
         return []
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also that of the dropout."""
+        return {
+            **super().ranges(),
+            "dropout": Real(0.0, 0.4),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

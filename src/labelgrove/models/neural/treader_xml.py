@@ -38,6 +38,7 @@ from torch import Tensor, nn
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.ranges import Range, Real, Whole
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration, fit_calibration
@@ -119,6 +120,17 @@ class TReaderTraining(PooledTraining):
     dropout: float = 0.5
     output: Literal["auto", "linear", "clusters"] = "auto"  # type: ignore[assignment]
     learning_rate: float = 5e-3
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the teacher and of the layer between text and labels."""
+        return {
+            **super().ranges(),
+            "neighbours": Whole(3, 30, log=True),
+            "described": Whole(2, 8),
+            "bottleneck": Whole(128, 1024, log=True),
+            "dropout": Real(0.1, 0.7),
+        }
 
 
 class TReaderXml(WordClassifier):

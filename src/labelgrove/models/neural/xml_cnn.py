@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from labelgrove.core.ranges import Range, Whole
 from labelgrove.models.neural.parts.encoders import Convolutions
 from labelgrove.models.neural.pooled import PooledClassifier
 
@@ -56,6 +57,15 @@ class XmlCnn(PooledClassifier):
 
     def _encoder(self, n_inputs: int) -> Convolutions:
         return Convolutions(n_inputs, self.widths, self.filters, self.parts)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also those of the filters."""
+        return {
+            **super().ranges(),
+            "filters": Whole(32, 256, log=True),
+            "parts": Whole(2, 16, log=True),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

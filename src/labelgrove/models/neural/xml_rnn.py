@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from labelgrove.core.ranges import Range, Whole
 from labelgrove.models.neural.parts.encoders import BiLSTM
 from labelgrove.models.neural.pooled import PooledClassifier
 
@@ -48,6 +49,14 @@ class XmlRnn(PooledClassifier):
 
     def _encoder(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return also that of the recurrent layer."""
+        return {
+            **super().ranges(),
+            "units": Whole(64, 512, log=True),
+        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

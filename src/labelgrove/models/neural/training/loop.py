@@ -119,8 +119,9 @@ def train(
     fabric = open_fabric(settings, getattr(network, "leaves_parts_out", False))
     if settings.devices == 1:
         return _train(fabric, network, objective, settings, run, dict(belongs), title)
-    # other processes cannot share a progress bar
-    run = replace(run, progress=Silent() if isinstance(run.progress, Silent) else Lines())
+    # other processes can neither share a progress bar nor call back
+    progress = Silent() if isinstance(run.progress, Silent) else Lines()
+    run = replace(run, progress=progress, report=None)
     words: dict[str, Any] = {
         "settings": settings,
         "run": run,
@@ -182,6 +183,8 @@ def _train(
                     training.keep()
                     raise KeyboardInterrupt
             standing.epoch, standing.step = standing.epoch + 1, 0
+            if run.report is not None and math.isfinite(standing.best):
+                run.report(standing.epoch, standing.best)
         training.keep()
         if interrupted():
             raise KeyboardInterrupt

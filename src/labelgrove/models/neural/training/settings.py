@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.ranges import Choice, Range, Real, Whole
 
 Schedule = Literal["constant", "linear", "cosine"]
 Precision = Literal["32", "bf16"]
@@ -82,6 +83,15 @@ class Training:
         """Learning rates of parts of the network that have one of their own, by name."""
         return {}
 
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which of these settings are worth searching, and where."""
+        return {
+            "learning_rate": Real(5e-4, 2e-2, log=True),
+            "batch": Whole(16, 128, log=True),
+            "schedule": Choice(("constant", "linear")),
+        }
+
 
 @dataclass(frozen=True)
 class WordTraining(Training):
@@ -107,6 +117,11 @@ class WordTraining(Training):
     vector_size: int = 0
     train_vectors: bool = True
     vector_dropout: float = 0.2
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which of these settings are worth searching, and where."""
+        return {**super().ranges(), "vector_dropout": Real(0.0, 0.5)}
 
 
 @dataclass(frozen=True)
@@ -184,6 +199,17 @@ class PretrainedTraining(Training):
         """Those of the transformer and of the layer behind it."""
         return {"reader": self.encoder_rate, "between": self.hidden_rate}
 
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which of these settings are worth searching, and where."""
+        return {
+            "encoder_rate": Real(1e-5, 2e-4, log=True),
+            "learning_rate": Real(5e-4, 2e-2, log=True),
+            "layer_decay": Real(0.7, 1.0),
+            "batch": Choice((16, 32, 64)),
+            "warmup": Real(0.0, 0.2),
+        }
+
 
 @dataclass(frozen=True)
 class JointTraining(PretrainedTraining):
@@ -222,11 +248,16 @@ class JointTraining(PretrainedTraining):
         """Those of the transformer, and of what labels are read as."""
         return {"reader.tokens": self.hidden_rate, "reader": self.encoder_rate}
 
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which of these settings are worth searching, and where."""
+        return {**super().ranges(), "hidden_rate": Real(1e-4, 5e-3, log=True)}
 
-# --- ranges -----------------------------------------------------------------------------------
+
+# --- allowed ----------------------------------------------------------------------------------
 
 
-class Range(NamedTuple):
+class Allowed(NamedTuple):
     """The values that a setting may have: a test, and the same in words."""
 
     holds: Callable[[Any], bool]
@@ -247,22 +278,22 @@ def _is_shares(value: Any) -> bool:
     return bool(value) and numbers and abs(sum(value) - 1) <= 0.01
 
 
-COUNT = Range(lambda value: value >= 1, "a whole number from 1")
-FROM_ZERO = Range(lambda value: value >= 0, "a whole number from 0")
-POSITIVE = Range(lambda value: 0 < value < math.inf, "a number above 0")
-NOT_NEGATIVE = Range(lambda value: 0 <= value < math.inf, "a number from 0")
-SHARE = Range(lambda value: 0 <= value <= 1, "a number from 0 to 1")
-DROPOUT = Range(lambda value: 0 <= value < 1, "a number from 0, below 1")
-SIZES = Range(_is_list_of_sizes, "a list of whole numbers from 1, such as [256]")
-POWER_OF_TWO = Range(
+COUNT = Allowed(lambda value: value >= 1, "a whole number from 1")
+FROM_ZERO = Allowed(lambda value: value >= 0, "a whole number from 0")
+POSITIVE = Allowed(lambda value: 0 < value < math.inf, "a number above 0")
+NOT_NEGATIVE = Allowed(lambda value: 0 <= value < math.inf, "a number from 0")
+SHARE = Allowed(lambda value: 0 <= value <= 1, "a number from 0 to 1")
+DROPOUT = Allowed(lambda value: 0 <= value < 1, "a number from 0, below 1")
+SIZES = Allowed(_is_list_of_sizes, "a list of whole numbers from 1, such as [256]")
+POWER_OF_TWO = Allowed(
     lambda value: value >= 2 and value & (value - 1) == 0, "a power of two, such as 8"
 )
-RANGES = {
+ALLOWED = {
     **dict.fromkeys(("batch", "epochs", "patience", "evaluate_every", "devices"), COUNT),
     **dict.fromkeys(("units", "filters", "parts", "bottleneck", "length", "windows"), COUNT),
     **dict.fromkeys(("max_leaf", "levels", "parents", "ensemble", "candidates"), COUNT),
     **dict.fromkeys(("given", "across", "neighbours", "heads", "described"), COUNT),
-    "folds": Range(lambda value: value >= 2, "a whole number from 2"),
+    "folds": Allowed(lambda value: value >= 2, "a whole number from 2"),
     **dict.fromkeys(("average_from", "level_epochs", "vector_size", "lora", "hidden"), FROM_ZERO),
     **dict.fromkeys(("together", "radius"), FROM_ZERO),
     **dict.fromkeys(("learning_rate", "encoder_rate", "hidden_rate"), POSITIVE),
@@ -270,21 +301,21 @@ RANGES = {
     **dict.fromkeys(("weight_decay", "checkpoint_minutes"), NOT_NEGATIVE),
     **dict.fromkeys(("dropout", "vector_dropout"), DROPOUT),
     **dict.fromkeys(("layers", "widths"), SIZES),
-    "clusters": Range(_is_shares, "'auto', or shares that sum to 1, such as [0.5, 0.5]"),
+    "clusters": Allowed(_is_shares, "'auto', or shares that sum to 1, such as [0.5, 0.5]"),
     **dict.fromkeys(("plcp", "clcp"), NOT_NEGATIVE),
     "ratio": POSITIVE,
     "warmup": SHARE,
-    "copies": Range(lambda value: 0 < value <= 1, "a cosine above 0, up to 1"),
-    "layer_decay": Range(lambda value: 0 < value <= 1, "a number above 0, up to 1"),
-    "decay": Range(lambda value: 1 <= value < math.inf, "a number from 1"),
-    "frozen": Range(lambda value: value >= -1, "a whole number from -1"),
+    "copies": Allowed(lambda value: 0 < value <= 1, "a cosine above 0, up to 1"),
+    "layer_decay": Allowed(lambda value: 0 < value <= 1, "a number above 0, up to 1"),
+    "decay": Allowed(lambda value: 1 <= value < math.inf, "a number from 1"),
+    "frozen": Allowed(lambda value: value >= -1, "a whole number from -1"),
     "branching": POWER_OF_TWO,
 }
 
 
-def check_ranges(settings: Mapping[str, Any]) -> None:
+def check_allowed(settings: Mapping[str, Any]) -> None:
     """Refuse values out of range; None is always in it, where a setting may be None at all."""
     for name, value in settings.items():
-        allowed = RANGES.get(name)
+        allowed = ALLOWED.get(name)
         if value is not None and allowed is not None and not allowed.holds(value):
             raise InputError(f"{name} must be {allowed.words}, got {value!r}")

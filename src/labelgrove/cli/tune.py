@@ -1,0 +1,203 @@
+"""``labelgrove tune``: settings are tried on held-out documents; the best become a recipe."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelgrove.cli import options
+from labelgrove.cli.recipes import parted, read_recipe, settings_of, write_recipe
+from labelgrove.core.errors import InputError, MissingExtraError, StoppedError
+
+if TYPE_CHECKING:
+    from labelgrove.tuning import Search
+
+STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
+TAGGER, RUN = "tagger", "tagger.run"
+OURS = {STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN, "work"}
+
+
+@options.reads_documents
+def tune(
+    source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what is found.")],
+    model: Annotated[
+        str | None, typer.Option(help="Model; 'labelgrove models' lists them.")
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(help="Settings to try in all, those of a resumed search included.", min=1)
+    ] = 20,
+    metric: Annotated[
+        str, typer.Option(help="What is to be best: nDCG@5, P@1, PSP@5, micro-F1, ...")
+    ] = "nDCG@5",
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="KEY=RANGE",
+            help="Where to search a setting: beam=5..50, cost=0.05..1:log, loss=hinge,logistic; of "
+            "the text as text.KEY. 'labelgrove models NAME' tells what is searched by itself.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting that is fixed, of the model or of the text as text.KEY; repeatable.",
+        ),
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe whose settings are fixed; options win over it.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
+    ] = None,
+    valid: Annotated[
+        Path | None, typer.Option(help="Documents to judge by, instead of a share of TRAIN.")
+    ] = None,
+    validation: Annotated[
+        float | None, typer.Option(help="Share of TRAIN to judge by; 0.1 by default.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Trials at once, each with its share of the threads.", min=1)
+    ] = 1,
+    seconds: Annotated[
+        float | None, typer.Option("--time", help="Seconds after which the search ends.")
+    ] = None,
+    no_prune: Annotated[bool, typer.Option("--no-prune", help="Give no trial up early.")] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train the best then, into OUT/tagger.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the search in OUT: same data and ranges.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew, in place of the search in OUT.")
+    ] = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    *,
+    context: typer.Context,
+    reading: options.Reading,
+) -> None:
+    """Search for the settings that are best on held-out documents (extra: tune)."""
+    from labelgrove.core import storage
+    from labelgrove.core.types import Run
+    from labelgrove.tuning import tune as search
+
+    if valid is not None and validation is not None:
+        raise typer.BadParameter("give either --valid or --validation")
+    base = read_recipe(recipe)
+    of_model, of_views = settings_of(base, settings or [])
+    wanted = dict(parted(each, "--range takes KEY=RANGE") for each in ranges or [])
+    share = base.get("validation", 0.1) if validation is None else validation
+    out, progress = out.resolve(), options.open_progress(quiet)
+    _check_folder(out, resume=resume, overwrite=overwrite)
+    corpus = reading.open(source)
+    held = reading.open(valid) if valid else None
+    with storage.locked(out.with_name(f"{out.name}.run")):  # gone with it when the search ends
+        if overwrite:
+            _clear(out)
+        found = search(
+            corpus,
+            model=base.get("model", "bonsai") if model is None else model,
+            trials=trials,
+            ranges=wanted,
+            settings=of_model,
+            features=of_views,
+            metric=metric,
+            vocabulary=labels,
+            validation=share if held is None else held,
+            folder=out,
+            resume=resume,
+            jobs=jobs,
+            seconds=seconds,
+            prune=not no_prune,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
+        options.say_skipped(corpus, held)
+        _write(found, out, shlex.join(["labelgrove", *context.obj]))
+        _show(found, out)
+        if not found.complete:
+            raise StoppedError(
+                f"stopped after {len(found.trials)} trials, which are kept; the same command with "
+                "--resume goes on"
+            )
+        if not train:
+            told = f" --seed {seed}" if seed else ""
+            print(f"labelgrove train {source} --recipe {out / RECIPE} --out TAGGER{told}")
+            return
+        from labelgrove.cli.train import learn_and_save
+
+        tagger = found.tagger(validation=share, threads=threads)
+        run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
+        learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
+
+
+def _check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder with other things, and neither lose a search nor go on with it unasked."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; --out needs a folder")
+    names = {path.name for path in out.iterdir()} if out.exists() else set()
+    if foreign := sorted(names - OURS):
+        raise InputError(
+            f"{out} holds {foreign[0]!r}, which is not of a search; choose another folder"
+        )
+    if STUDY in names and not (resume or overwrite):
+        raise InputError(f"{out} holds a search: --resume goes on with it, --overwrite begins anew")
+
+
+def _clear(out: Path) -> None:
+    for name in OURS:
+        path = out / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _write(found: Search, out: Path, command: str) -> None:
+    """Write recipe, trials and report."""
+    options.write_output(out / RECIPE, write_recipe(found.recipe()))
+    lines = [json.dumps(trial.record(), ensure_ascii=False) for trial in found.trials]
+    options.write_output(out / TRIALS, "\n".join(lines) + "\n")
+    from labelgrove.report.search import search_report
+
+    try:
+        options.write_output(out / REPORT, search_report(found, command))
+    except MissingExtraError as error:
+        print(f"no report: {error}", file=sys.stderr)
+
+
+def _show(found: Search, out: Path) -> None:
+    """Print what was found, the default settings beside it."""
+    from labelgrove.cli.tables import print_table
+    from labelgrove.core.ranges import as_text
+
+    best, default, name = found.best, found.default, found.metric.name
+    start = found.space.start
+    rows = [[key, as_text(start[key]), as_text(value)] for key, value in best.values.items()]
+    shown = "-" if default is None or default.score is None else f"{100 * default.score:.2f}"
+    assert best.score is not None
+    rows.append([f"{name}, %", shown, f"{100 * best.score:.2f}"])
+    print_table("", ["", "default", f"best: trial {best.number}"], rows)
+    print(
+        f"{len(found.trials)} trials: {found.count('finished')} finished, "
+        f"{found.count('pruned')} given up early, {found.count('failed')} failed"
+    )
+    print(
+        f"the best score was selected among {found.count('finished')} on the same "
+        f"{found.facts['documents to judge by']:,} documents and is optimistic: test on others"
+    )
+    print(f"recipe, trials and report are in {out}")

@@ -1,0 +1,179 @@
+"""Whether a score or a difference is more than luck: bootstrap, Wilcoxon, Holm.
+
+The documents of a test set are a sample. The bootstrap draws samples of the same size from it, with
+replacement, and looks how the scores vary (Efron 1979); systems that are compared get the same
+samples, so that what makes a document hard for all of them cancels out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelgrove.core.errors import InputError
+from labelgrove.evaluation.resampling import Additive, resampled, values
+
+Floats = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """A metric and where it lies in most samples."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """How much a metric of one system is above that of another.
+
+    ``low`` and ``high`` are where the difference lies in most samples; ``p`` is two-sided.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+class SignedRanks(NamedTuple):
+    """The Wilcoxon signed-rank test.
+
+    ``statistic`` is the smaller sum of ranks; ``different`` counts the pairs that differ, and the
+    others say nothing.
+    """
+
+    statistic: float
+    p: float
+    different: int
+
+
+def bootstrap(
+    metrics: Mapping[str, Additive], *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> dict[str, Interval]:
+    """Return each metric with its percentile interval over samples of the documents.
+
+    Parameters
+    ----------
+    metrics
+        What `additive` gave.
+    resamples
+        Number of samples.
+    level
+        Share of the samples inside the interval.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from labelgrove.core.ranking import Ranking
+    >>> from labelgrove.evaluation import additive
+    >>> Y = csr_array(np.arange(100)[:, None] % 2)  # every other document has the label
+    >>> ranking = Ranking(np.zeros((100, 1)), np.ones((100, 1)))
+    >>> [round(part, 2) for part in bootstrap(additive(Y, ranking, ["P@1"]))["P@1"]]
+    [0.5, 0.41, 0.6]
+    """
+    (samples,) = resampled([metrics], resamples=resamples, seed=seed)
+    return {name: interval(value, samples[name], level) for name, value in values(metrics).items()}
+
+
+def paired_bootstrap(
+    first: Mapping[str, Additive],
+    second: Mapping[str, Additive],
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> dict[str, Difference]:
+    """Return how much each metric of the first is above that of the second.
+
+    Both are drawn with the same documents.
+
+    Parameters
+    ----------
+    first, second
+        What `additive` gave for the same metrics of the same documents.
+    resamples, level, seed
+        As in `bootstrap`.
+    """
+    if list(first) != list(second):
+        raise InputError(f"both need the same metrics, got {list(first)} and {list(second)}")
+    own, others = resampled([first, second], resamples=resamples, seed=seed)
+    above, below = values(first), values(second)
+    return {
+        name: difference(above[name] - below[name], own[name] - others[name], level)
+        for name in first
+    }
+
+
+def interval(value: float, samples: Floats, level: float = 0.95) -> Interval:
+    """Return a value with the percentile interval of its samples, shape (resamples,)."""
+    if not 0 < level < 1:
+        raise InputError(f"level must be above 0 and below 1, got {level}")
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, float(low), float(high))
+
+
+def difference(value: float, samples: Floats, level: float = 0.95) -> Difference:
+    """Return a difference with interval and p-value from its samples, shape (resamples,).
+
+    The p-value is twice the share of samples in which the sign is another, or the difference
+    0. One is added to both counts: the difference itself is one sample more, and no p-value is 0.
+    """
+    rare = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
+    p = min(2 * (rare + 1) / (len(samples) + 1), 1.0)
+    return Difference(*interval(value, samples, level), p)
+
+
+def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
+    """Return the two-sided Wilcoxon signed-rank test of pairs of values.
+
+    Pairs that do not differ are left out; without any that differ p is 1.
+
+    Parameters
+    ----------
+    first, second
+        A metric of the same documents, both (n,): what `per_document` gives.
+
+    Examples
+    --------
+    >>> wilcoxon([0.5, 0.6, 0.7], [0.5, 0.6, 0.7])
+    SignedRanks(statistic=0.0, p=1.0, different=0)
+    """
+    from scipy import stats
+
+    own, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if own.shape != others.shape or own.ndim != 1:
+        raise InputError(
+            f"pairs need two arrays of one shape (n,), got {own.shape}, {others.shape}"
+        )
+    # what differs by rounding alone is equal, and ranks of equal size are shared
+    gaps = np.round(own - others, 12)
+    gaps = gaps[gaps != 0]
+    if not len(gaps):
+        return SignedRanks(0.0, 1.0, 0)
+    found = stats.wilcoxon(gaps)
+    return SignedRanks(float(found.statistic), float(found.pvalue), len(gaps))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number, after Holm (1979).
+
+    The smallest is multiplied by how many there are, the next by one fewer, and so on; none is
+    below one before it, or above 1.
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03])
+    [0.06, 0.03, 0.06]
+    """
+    given = np.asarray(p, np.float64)
+    order = np.argsort(given, kind="stable")
+    grown = given[order] * np.arange(len(given), 0, -1)
+    corrected = np.empty(len(given))
+    corrected[order] = np.minimum(np.maximum.accumulate(grown), 1.0)
+    return [float(value) for value in corrected]

@@ -1,0 +1,1 @@
+"""Results that people look at: pages, figures and tables, and what is written on them."""

@@ -1,0 +1,131 @@
+"""A tagger's answers to documents whose labels are known: what a report is made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelgrove.core.progress import Progress
+from labelgrove.core.types import Document
+from labelgrove.corpus import Corpus
+from labelgrove.evaluation import Decision, Judged, judge
+from labelgrove.labels import LabelSpace
+from labelgrove.report.choosing import Chosen, choose
+from labelgrove.tagger import Scores, Tagger
+
+PLACES = 100  # labels asked for per document: those of AttentionXML's Table 6
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """A tagger, its ranking of n documents, and their true labels.
+
+    Parameters
+    ----------
+    tagger
+        What was asked.
+    test
+        Name of the documents' file.
+    judged
+        Ranking, truth (n, M) and hits.
+    decision
+        From which probability on a label is given.
+    ks
+        The places at which rankings are cut.
+    scores
+        All metrics, and what a reader should know of them.
+    names
+        A name for each of the M columns.
+    examples
+        The documents that are shown.
+    seconds
+        What reading and tagging took.
+    skipped
+        Bad rows of the file that were left out.
+    """
+
+    tagger: Tagger
+    test: str
+    judged: Judged
+    decision: Decision
+    ks: tuple[int, ...]
+    scores: Scores
+    names: Sequence[str]
+    examples: Sequence[tuple[Chosen, Document]]
+    seconds: float
+    skipped: int
+
+    @property
+    def space(self) -> LabelSpace:
+        """The labels that the tagger knows."""
+        return self.tagger.labels_
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Which places are given, shape (n, k)."""
+        return self.decision.mask(self.judged.ranking)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Training documents of each column of the truth, shape (M,)."""
+        counts = np.zeros(self.judged.Y.shape[1], np.int64)
+        counts[: self.space.n_labels] = self.space.counts
+        return counts
+
+
+def assess(
+    tagger: Tagger,
+    corpus: Corpus,
+    *,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | str = "auto",
+    progress: Progress | None = None,
+) -> Assessment:
+    """Tag documents with known labels and keep what a report tells of it.
+
+    Parameters
+    ----------
+    tagger
+        A fitted tagger.
+    corpus
+        Documents with labels; read twice, the second time for names and examples.
+    ks, threshold, progress
+        As of `Tagger.evaluate`.
+    """
+    decision = tagger.decision(threshold)
+    began = time.perf_counter()
+    ranking, Y = tagger.rank_known(corpus, k=max(PLACES, *ks), progress=progress)
+    seconds = time.perf_counter() - began
+    judged = judge(Y, ranking)
+    chosen = {each.row: each for each in choose(judged, decision.mask(ranking))}
+    names, documents = _read_again(tagger.labels_, corpus, chosen)
+    return Assessment(
+        tagger=tagger,
+        test=corpus.name,
+        judged=judged,
+        decision=decision,
+        ks=ks,
+        scores=tagger.judge(ranking, Y, ks=ks, threshold=threshold),
+        names=names,
+        examples=[(each, documents[row]) for row, each in chosen.items()],
+        seconds=seconds,
+        skipped=corpus.skipped,
+    )
+
+
+def _read_again(
+    space: LabelSpace, corpus: Corpus, rows: Iterable[int]
+) -> tuple[list[str], dict[int, Document]]:
+    """Return a name for each column of the truth, and the documents of these rows."""
+    wanted = set(rows)
+    unknown: set[str] = set()
+    documents: dict[int, Document] = {}
+    for row, document in enumerate(corpus):
+        unknown.update(label for label in document.labels if label not in space)
+        if row in wanted:
+            documents[row] = document
+    return [*space.names, *sorted(unknown)], documents

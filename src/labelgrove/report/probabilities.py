@@ -1,0 +1,120 @@
+"""Whether probabilities can be believed, and what the threshold does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelgrove.evaluation import (
+    Reliability,
+    expected_calibration_error,
+    precision_recall,
+    reliability,
+)
+from labelgrove.report.assessment import Assessment
+from labelgrove.report.figures import INK, SERIES, drawn, grouped
+from labelgrove.report.page import Section, beside, captioned, paragraph, text
+from labelgrove.report.wording import percent, several
+
+BINS = 15
+FEW = 30  # places in a bin below which its share of hits is uncertain
+
+
+def calibration(assessment: Assessment) -> Section:
+    """Return how often labels of a probability are right, and how many there are of each."""
+    judged = assessment.judged
+    found = reliability(judged.Y, judged.ranking, BINS)
+    error = expected_calibration_error(judged.Y, judged.ranking, BINS)
+    lead = (
+        "Of the labels with a probability around 0.7, about 70% should be right. The points "
+        f"are off by {100 * error:.2f} percentage points in the mean over all "
+        f"{several(int(found.counts.sum()), 'ranked label')} (expected calibration error, "
+        f"{BINS} bins); most of these are unlikely ones and rightly so, which makes it small."
+    )
+    figures = [_reliability(found), _histogram(found)]
+    return Section("Can probabilities be believed?", paragraph(lead) + beside(figures))
+
+
+def _reliability(found: Reliability) -> str:
+    filled = found.counts > 0
+    sure = found.counts[filled] >= FEW
+
+    def draw(axes: Any) -> None:
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (4, 4)), label="ideal")
+        x, y = found.scores[filled], found.hits[filled]
+        axes.plot(x, y, color=SERIES[0])
+        axes.plot(x[sure], y[sure], "o", color=SERIES[0], label="this tagger")
+        if not sure.all():
+            few = f"fewer than {FEW} labels"
+            axes.plot(x[~sure], y[~sure], "x", color=SERIES[1], label=few, markersize=6)
+        axes.set(xlim=(0, 1.02), ylim=(0, 1.02))
+        axes.set_xlabel("probability the tagger gave")
+        axes.set_ylabel("share that was right")
+        axes.legend(loc="upper left")
+
+    caption = "Calibration: above the dashed line the tagger is too modest, below it too sure."
+    return captioned(drawn(draw, label=caption, height=300), text(caption))
+
+
+def _histogram(found: Reliability) -> str:
+    middles = (found.edges[:-1] + found.edges[1:]) / 2
+    hits = np.round(found.hits * found.counts)
+
+    def draw(axes: Any) -> None:
+        width = 0.9 / len(middles)
+        axes.bar(middles, found.counts, width, label="wrong", color=SERIES[1])
+        axes.bar(middles, hits, width, label="right", color=SERIES[2])
+        axes.set_yscale("symlog", linthresh=1)
+        axes.yaxis.set_major_formatter(grouped)
+        axes.set(xlim=(0, 1), ylim=(0, max(float(found.counts.max()), 9.0) * 2))
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("probability the tagger gave")
+        axes.set_ylabel("ranked labels")
+        axes.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+    caption = "How many ranked labels have each probability, and how many are right; by tens."
+    return captioned(drawn(draw, label=caption, height=300), text(caption))
+
+
+def threshold(assessment: Assessment) -> Section:
+    """Return precision against recall over all thresholds, with the chosen one."""
+    judged = assessment.judged
+    curve = precision_recall(judged.Y, judged.ranking, threshold=assessment.decision)
+    precision, recall = curve.chosen or (0.0, 0.0)
+    n_given = int(assessment.given.sum())
+    chosen = _chosen(assessment)
+    if n_given:
+        lead = (
+            f"{chosen}, {several(n_given, 'label')} are given, "
+            f"{n_given / len(judged):.1f} a document: {percent(precision)}% of them are right, and "
+            f"{percent(recall)}% of the true labels are found."
+        )
+    else:
+        lead = f"{chosen}, no document is given any label."
+
+    def draw(axes: Any) -> None:
+        axes.plot(curve.recall, curve.precision, color=SERIES[0])
+        if n_given:
+            axes.plot([recall], [precision], "o", color=SERIES[1], markersize=9)
+            axes.annotate(
+                "chosen", (recall, precision), (8, 6), textcoords="offset points", color=INK
+            )
+        axes.set(xlim=(0, 1.02), ylim=(0, 1.04))
+        axes.set_xlabel("recall: true labels that are given")
+        axes.set_ylabel("precision: given labels that are true")
+
+    caption = (
+        "Precision and recall of all labels together at every threshold: a high one on the left, "
+        "a low one on the right."
+    )
+    figure = captioned(drawn(draw, label=caption, height=300), text(caption))
+    return Section("The threshold", paragraph(lead) + figure)
+
+
+def _chosen(assessment: Assessment) -> str:
+    least = np.asarray(assessment.decision.threshold)
+    if least.ndim == 0:
+        return f"With the threshold {least:.3g}"
+    low, high = float(least.min()), float(least.max())
+    return f"With a threshold for each label, from {low:.3g} to {high:.3g}"

@@ -1,0 +1,149 @@
+"""Processes that make trials side by side, each with its share of the cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Self
+
+# a new interpreter looks for modules where this one does
+BEGIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from labelgrove.tuning.worker import main; main()"
+)
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "RAYON", "VECLIB_MAXIMUM")
+Message = dict[str, Any]
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[str]
+    task: int | None = None  # the trial it makes
+
+
+class Crew:
+    """Several processes, started when they are needed.
+
+    Parameters
+    ----------
+    jobs
+        How many.
+    threads
+        Of each of them.
+    folder
+        Where they write what libraries say.
+    """
+
+    def __init__(self, jobs: int, threads: int, folder: Path) -> None:
+        self._jobs, self._threads, self._folder = jobs, threads, folder
+        self._workers: dict[int, _Worker] = {}
+        self._heard: SimpleQueue[tuple[int, Message | None]] = SimpleQueue()
+        self._started = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for worker in self._workers.values():
+            worker.process.kill()
+        for worker in self._workers.values():
+            _end(worker.process)
+
+    @property
+    def busy(self) -> list[int]:
+        """The trials under way."""
+        return [each.task for each in self._workers.values() if each.task is not None]
+
+    @property
+    def is_free(self) -> bool:
+        """True if another trial can be given."""
+        return len(self.busy) < self._jobs
+
+    def give(self, task: int, order: Message) -> None:
+        """Let a free process make a trial."""
+        free = [worker for worker in self._workers.values() if worker.task is None]
+        worker = free[0] if free else self._start()
+        worker.task = task
+        _tell(worker.process, order)
+
+    def answer(self, task: int, message: Message) -> None:
+        """Tell the process that makes a trial what it waits for."""
+        _tell(next(w for w in self._workers.values() if w.task == task).process, message)
+
+    def hear(self, seconds: float | None) -> tuple[int, Message] | None:
+        """Return the next message of a trial and its number, or None if there is none in time.
+
+        A trial is over with any message but one of a ``"step"``.
+        """
+        while True:
+            try:
+                number, message = self._heard.get(timeout=seconds)
+            except Empty:
+                return None
+            worker = self._workers[number]
+            task = worker.task
+            if message is None:  # the process has ended
+                message = {"error": self._last_words(number, _end(worker.process))}
+                del self._workers[number]
+            if task is None:
+                continue
+            if "step" not in message:
+                worker.task = None
+            return task, message
+
+    def _start(self) -> _Worker:
+        number, self._started = self._started, self._started + 1
+        own = {f"{name}_NUM_THREADS": str(self._threads) for name in LIBRARIES}
+        with self._log(number).open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", BEGIN, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                encoding="utf-8",
+                env={**os.environ, **own},
+                start_new_session=True,  # Ctrl-C is ours to answer
+            )
+        self._workers[number] = _Worker(process)
+        threading.Thread(target=self._listen, args=(number, process), daemon=True).start()
+        return self._workers[number]
+
+    def _listen(self, number: int, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._heard.put((number, json.loads(line)))
+        self._heard.put((number, None))
+
+    def _log(self, number: int) -> Path:
+        return self._folder / f"process-{number}.log"
+
+    def _last_words(self, number: int, code: int) -> str:
+        if code == -9:
+            return "its process was killed: there may not be enough memory for it"
+        lines = self._log(number).read_text("utf-8", "replace").strip().splitlines()
+        said = f": {lines[-1].strip()}" if lines else ""
+        return f"its process ended with code {code}{said}"
+
+
+def _tell(process: subprocess.Popen[str], message: Message) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # if it has ended, its listener will tell
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+
+
+def _end(process: subprocess.Popen[str]) -> int:
+    """Wait for a process that ends, and close what leads to it."""
+    code = process.wait()
+    for stream in (process.stdin, process.stdout):
+        assert stream is not None
+        with suppress(BrokenPipeError):
+            stream.close()
+    return code

@@ -1,0 +1,255 @@
+"""The search's memory and judgement: a study of Optuna in a SQLite file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.extras import need
+from labelgrove.core.random import generator
+from labelgrove.core.ranges import Choice, Range, Whole, as_text
+from labelgrove.tuning.metric import Metric
+from labelgrove.tuning.outcome import Trial
+from labelgrove.tuning.space import Space, Values
+
+NAME = "labelgrove"
+AT_RANDOM = 8  # trials before the search learns from those before
+UNTOUCHED = 4  # finished trials before any is given up early
+ENOUGH = 10  # finished trials that can tell which settings mattered
+STATES = {"COMPLETE": "finished", "PRUNED": "pruned", "FAIL": "failed"}
+# facts that may differ when a search goes on
+FREE = ("labelgrove",)
+
+
+class Study:
+    """Asks for trials and remembers what came of them.
+
+    Trials that were under way when a search was interrupted are lost: they are marked as failed,
+    do not count, and are tried again. Every trial draws from random numbers of its own, so that a
+    search that goes on is the same as one that was never interrupted.
+
+    Parameters
+    ----------
+    optuna
+        The library.
+    study
+        Its study.
+    space
+        What is searched.
+    metric
+        By which trials are compared.
+    seed
+        Of the search.
+    """
+
+    def __init__(self, optuna: Any, study: Any, space: Space, metric: Metric, seed: int) -> None:
+        self._optuna, self._study, self._space = optuna, study, space
+        self._metric, self._seed = metric, seed
+        self._open: dict[int, Any] = {}  # trials under way
+
+    # --- trials -------------------------------------------------------------------------------
+
+    def ask(self) -> tuple[int, Values]:
+        """Return the number and the values of a new trial, the default ones first."""
+        drawn = generator(self._seed, "trial", self.n_begun).integers(2**31)
+        sampler = self._optuna.samplers.TPESampler
+        self._study.sampler = sampler(seed=int(drawn), n_startup_trials=AT_RANDOM)
+        trial = self._study.ask()
+        start = self._space.start if trial.user_attrs.get("default") else {}
+        values: dict[str, Any] = {}
+        for key, found in self._space.ranges.items():
+            outside = key in start and not found.holds(start[key])
+            values[key] = start[key] if outside else _suggested(trial, key, found)
+        self._open[trial.number] = trial
+        return trial.number, values
+
+    def report(self, number: int, step: int, score: float) -> bool:
+        """Note how far a trial has come; return whether it should go on."""
+        trial = self._open[number]
+        trial.report(score, step)
+        return not trial.should_prune()
+
+    def finish(self, number: int, **facts: Any) -> None:
+        """Note the scores of a trial: ``scores``, ``seconds``, and what it ``repeats`` if any."""
+        trial = self._noted(number, facts)
+        self._study.tell(trial, facts["scores"][self._metric.name])
+
+    def prune(self, number: int, **facts: Any) -> None:
+        """Note that a trial was given up early."""
+        trial = self._noted(number, facts)
+        self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
+
+    def fail(self, number: int, **facts: Any) -> None:
+        """Note that a trial failed, with its ``message``."""
+        trial = self._noted(number, facts)
+        self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+
+    def _noted(self, number: int, facts: Mapping[str, Any]) -> Any:
+        trial = self._open.pop(number)
+        for name, value in facts.items():
+            trial.set_user_attr(name, value)
+        return trial
+
+    def lose(self) -> None:
+        """Mark the trials under way as lost, to be tried again."""
+        running = self._optuna.trial.TrialState.RUNNING
+        lost = self._study.get_trials(deepcopy=False, states=(running,))
+        self._study.set_user_attr("lost", [*self._lost, *(trial.number for trial in lost)])
+        for trial in lost:
+            self._open.pop(trial.number, None)
+            self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
+            again = {"default": True} if trial.user_attrs.get("default") else {}
+            self._study.enqueue_trial(trial.params, user_attrs=again)
+
+    @property
+    def _lost(self) -> list[int]:
+        return list(self._study.user_attrs.get("lost", []))
+
+    @property
+    def n_begun(self) -> int:
+        """Trials that are over or under way."""
+        waiting = self._optuna.trial.TrialState.WAITING
+        trials = self._study.get_trials(deepcopy=False)
+        return len([each for each in trials if each.state != waiting]) - len(self._lost)
+
+    # --- what is known ------------------------------------------------------------------------
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Return the trials that are over and not lost."""
+        lost = {*self._lost}
+        return tuple(
+            self._trial(each)
+            for each in self._study.get_trials(deepcopy=False)
+            if each.state.name in STATES and each.number not in lost
+        )
+
+    def _trial(self, found: Any) -> Trial:
+        state: Any = STATES[found.state.name]
+        facts = found.user_attrs
+        return Trial(
+            number=found.number,
+            state=state,
+            values={
+                key: _value(each, found.params[key]) if key in found.params else
+                self._space.start[key]
+                for key, each in self._space.ranges.items()
+            },
+            score=found.value if state == "finished" else None,
+            scores=facts.get("scores", {}),
+            seconds=facts.get("seconds", 0.0),
+            steps=dict(found.intermediate_values),
+            message=facts.get("message", ""),
+            default=bool(facts.get("default")),
+            repeats=facts.get("repeats"),
+        )  # fmt: skip
+
+    def importances(self) -> dict[str, float]:
+        """Return how much each setting mattered, the largest first, if there is enough to tell."""
+        done = [trial for trial in self.trials() if trial.state == "finished"]
+        scores = {trial.score for trial in done}
+        if len(done) < ENOUGH or len(scores) < 3 or len(self._space.ranges) < 2:
+            return {}
+        evaluator = self._optuna.importance.PedAnovaImportanceEvaluator
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it was experimental until version 5
+            judge = evaluator(target_quantile=max(0.25, 3 / len(done)))
+            found = self._optuna.importance.get_param_importances(self._study, evaluator=judge)
+        return {key: float(value) for key, value in found.items()}
+
+
+@contextmanager
+def opened(
+    path: Path,
+    space: Space,
+    metric: Metric,
+    *,
+    facts: Mapping[str, Any],
+    seed: int,
+    prune: bool,
+    resume: bool,
+) -> Iterator[Study]:
+    """Open the study in a file, made if need be, and let go of it afterwards.
+
+    Parameters
+    ----------
+    path
+        The file.
+    space, metric, seed
+        Of the search.
+    facts
+        What must be the same when a search goes on.
+    prune
+        Give up trials that are behind the median of others.
+    resume
+        Go on with the study that is there.
+    """
+    optuna = need("optuna", "tune", "a search")
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    pruners = optuna.pruners
+    try:
+        study = optuna.create_study(
+            storage=storage,
+            study_name=NAME,
+            load_if_exists=resume,
+            direction="minimize" if metric.less_is_better else "maximize",
+            pruner=pruners.MedianPruner(UNTOUCHED) if prune else pruners.NopPruner(),
+        )
+        known = study.user_attrs.get("facts")
+        if known is None:
+            study.set_user_attr("facts", dict(facts))
+            inside = {
+                key: _stored(found, space.start[key])
+                for key, found in space.ranges.items()
+                if found.holds(space.start[key])
+            }
+            study.enqueue_trial(inside, user_attrs={"default": True})
+        else:
+            _check_same(known, facts, path)
+        found = Study(optuna, study, space, metric, seed)
+        found.lose()
+        yield found
+        found.lose()
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+        optuna.logging.set_verbosity(verbosity)
+
+
+def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> None:
+    """Refuse to go on with a search of something else."""
+    for name in {*known, *facts} - {*FREE}:
+        if known.get(name) != facts.get(name):
+            raise InputError(
+                f"the search in {path.parent} cannot go on: its {name} was {known.get(name)}, now "
+                f"it is {facts.get(name)}; give the same data and settings, choose another folder, "
+                "or begin anew (overwrite=True, --overwrite)"
+            )
+
+
+def _suggested(trial: Any, key: str, found: Range) -> Any:
+    """Return the value that a trial is to have, drawn or put there before."""
+    if isinstance(found, Choice):
+        return _value(found, trial.suggest_categorical(key, [*map(as_text, found.values)]))
+    if isinstance(found, Whole):
+        return int(trial.suggest_int(key, found.low, found.high, log=found.log))
+    return _value(found, trial.suggest_float(key, found.low, found.high, log=found.log))
+
+
+def _stored(found: Range, value: Any) -> Any:
+    """Return a value as the study keeps it: of a choice its text, since it may be a list."""
+    return as_text(value) if isinstance(found, Choice) else value
+
+
+def _value(found: Range, stored: Any) -> Any:
+    """Return the value that the study keeps, of numbers four digits: more mean nothing."""
+    if isinstance(found, Choice):
+        return {as_text(value): value for value in found.values}[stored]
+    if isinstance(found, Whole):
+        return stored
+    return min(max(float(f"{stored:.4g}"), found.low), found.high)

@@ -1,0 +1,81 @@
+"""One trial: a model is fitted on the training documents and judged by those held out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.types import FitContext, Run
+from labelgrove.evaluation import evaluate
+from labelgrove.tagger.learning import PLACES, Learned, calibrated_on
+from labelgrove.tuning.material import Material
+from labelgrove.tuning.metric import Metric
+
+Report = Callable[[int, float], None]
+
+
+def attempt(
+    material: Material, model: Classifier, metric: Metric, report: Report | None
+) -> tuple[dict[str, float], float]:
+    """Fit a model and judge it; return all metrics, and the seconds that took.
+
+    A model that stops early by itself is given a part of the training documents for that, and
+    reports how good it is there after each epoch. Another one first learns from a quarter of the
+    documents, and reports how good that is.
+
+    Parameters
+    ----------
+    material
+        What to learn from and to judge by.
+    model
+        Unfitted.
+    metric
+        What is reported of a model that has learned from a part.
+    report
+        Told a step, from 1, and the score there; what it raises ends the trial. None to learn
+        from everything at once.
+    """
+    began = time.monotonic()
+    context = FitContext(labels=material.labels, featurizers=material.featurizers)
+    if model.uses_validation:
+        train, own = material.own_part()
+        run = Run(report=_forward(report) if report else None)
+        model.fit(*train, context=replace(context, validation=own, run=run))
+    else:
+        part = material.first_part() if report else None
+        if report is not None and part is not None:
+            first = model.fresh().fit(*part, context=context)
+            report(1, scored(material, first, metric)[metric.name])
+        model.fit(*material.whole(), context=context)
+    return scored(material, model, metric), time.monotonic() - began
+
+
+def _forward(report: Report) -> Report:
+    """Return a report of the first network only: later ones of a model judge something else."""
+    last = 0.0
+
+    def told(epoch: int, score: float) -> None:
+        nonlocal last
+        last = epoch if epoch > last else math.inf  # another network has begun
+        if last < math.inf:
+            report(epoch, score)
+
+    return told
+
+
+def scored(material: Material, model: Classifier, metric: Metric) -> dict[str, float]:
+    """Return all metrics of a fitted model, with probabilities and threshold as a tagger's are."""
+    X, Y = material.judges()
+    space = material.labels
+    raw = model.rank(X, max(PLACES, *metric.ks))
+    learned = calibrated_on(Learned(space, material.featurizers, model), raw, Y)
+    return evaluate(
+        Y,
+        learned.calibrated(raw),
+        ks=metric.ks,
+        threshold=learned.thresholds[metric.goal],
+        propensities=space.propensities(n_columns=Y.shape[1]),
+    )

@@ -1,0 +1,165 @@
+"""Bootstrap, Wilcoxon and Holm: against the metrics themselves, scipy and hand-worked cases."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.random import generator
+from labelgrove.core.ranking import Ranking
+from labelgrove.evaluation import (
+    additive,
+    bootstrap,
+    difference,
+    evaluate,
+    holm,
+    interval,
+    paired_bootstrap,
+    per_document,
+    resampled,
+    values,
+    wilcoxon,
+)
+
+ALL = [
+    *(f"{name}@{k}" for name in ("P", "R", "nDCG", "PSP", "PSnDCG") for k in (1, 3)),
+    *(f"{kind}-{of}" for kind in ("micro", "macro") for of in ("precision", "recall", "F1")),
+    *("samples-F1", "hamming-loss", "subset-accuracy"),
+]
+
+
+def made(n=40, n_labels=9, k=4, seed=0, skill=0.3):
+    rng = np.random.default_rng(seed)
+    truth = np.random.default_rng(7).random((n, n_labels)) < 0.2
+    scores = rng.random((n, n_labels)) * (1 - skill) + skill * truth
+    return csr_array(truth.astype(np.float32)), Ranking.from_dense(scores, k)
+
+
+PROPENSITIES = np.linspace(0.1, 1.0, 9)
+
+
+def test_values_are_those_of_evaluate():
+    Y, ranking = made()
+    found = values(additive(Y, ranking, ALL, propensities=PROPENSITIES, threshold=0.6))
+    told = evaluate(Y, ranking, ks=(1, 3), propensities=PROPENSITIES, threshold=0.6)
+    assert found == pytest.approx({name: told[name] for name in ALL})
+
+
+def test_a_sample_is_the_metric_of_the_documents_drawn():
+    Y, ranking = made()
+    metrics = additive(Y, ranking, ALL, propensities=PROPENSITIES, threshold=0.6)
+    (found,) = resampled([metrics], resamples=5, seed=3)
+    rng = generator(3, "bootstrap")
+    for sample in range(5):
+        rows = rng.integers(40, size=40)
+        told = evaluate(Y[rows], ranking[rows], ks=(1, 3), propensities=PROPENSITIES, threshold=0.6)
+        assert {name: found[name][sample] for name in ALL} == pytest.approx(
+            {name: told[name] for name in ALL}
+        )
+
+
+def test_samples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
+    Y, ranking = made()
+    metrics = additive(Y, ranking, ["P@1", "macro-F1"])
+    (at_once,) = resampled([metrics], resamples=7)
+    monkeypatch.setattr("labelgrove.evaluation.resampling.BLOCK_BYTES", 3000)
+    (in_parts,) = resampled([metrics], resamples=7)
+    for name in metrics:
+        np.testing.assert_allclose(in_parts[name], at_once[name])
+
+
+def test_the_interval_is_that_of_scipys_bootstrap():
+    Y, ranking = made(n=200)
+    found = bootstrap(additive(Y, ranking, ["nDCG@3"]), resamples=4000)["nDCG@3"]
+    scores = per_document(Y, ranking, "nDCG@3")
+    told = stats.bootstrap(
+        (scores,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert found.value == pytest.approx(scores.mean())
+    assert found.low == pytest.approx(told.low, abs=0.005)
+    assert found.high == pytest.approx(told.high, abs=0.005)
+    narrow = bootstrap(additive(Y, ranking, ["nDCG@3"]), level=0.5)["nDCG@3"]
+    assert found.low < narrow.low < narrow.value < narrow.high < found.high
+
+
+def test_the_paired_bootstrap_draws_the_same_documents():
+    Y, first = made(skill=0.5)
+    _, second = made(seed=1)
+    one, other = (additive(Y, ranking, ["P@1", "macro-F1"]) for ranking in (first, second))
+    found = paired_bootstrap(one, other, resamples=300)
+    gaps = per_document(Y, first, "P@1") - per_document(Y, second, "P@1")
+    rng = generator(0, "bootstrap")
+    samples = np.array([gaps[rng.integers(40, size=40)].mean() for _ in range(300)])
+    assert found["P@1"] == pytest.approx(difference(gaps.mean(), samples))
+    same = paired_bootstrap(one, one)
+    assert all(tuple(each) == (0, 0, 0, 1) for each in same.values())
+    turned = paired_bootstrap(other, one, resamples=300)["macro-F1"]
+    assert turned.value == pytest.approx(-found["macro-F1"].value)
+    assert turned.low == pytest.approx(-found["macro-F1"].high)
+    assert turned.p == found["macro-F1"].p
+
+
+def test_p_is_twice_the_share_on_the_other_side_with_one_more_sample():
+    samples = np.array([-0.1, 0.0, *[0.2] * 97])
+    assert difference(0.2, samples).p == pytest.approx(2 * 3 / 100)
+    assert difference(-0.2, -samples).p == pytest.approx(2 * 3 / 100)
+    assert difference(0.2, np.full(99, 0.2)).p == pytest.approx(2 / 100), "never 0"
+    assert difference(0.0, np.array([-1.0, 1.0])).p == 1.0
+
+
+def test_one_document_has_an_interval_of_no_width():
+    Y, ranking = made(n=1)
+    for each in bootstrap(additive(Y, ranking, ALL, propensities=PROPENSITIES)).values():
+        assert each.low == each.value == each.high
+
+
+def test_nothing_given_and_nothing_true_is_0():
+    ranking = Ranking.empty(3, 2)
+    found = bootstrap(additive(csr_array((3, 4)), ranking, ALL, propensities=np.ones(4)))
+    assert found["subset-accuracy"] == (1, 1, 1)
+    assert {tuple(each) for name, each in found.items() if name != "subset-accuracy"} == {(0, 0, 0)}
+
+
+def test_what_cannot_be_resampled_is_told():
+    Y, ranking = made()
+    with pytest.raises(InputError, match="unknown metric to resample 'coverage@5'"):
+        additive(Y, ranking, ["coverage@5"])
+    with pytest.raises(InputError, match="PSP@1 needs propensities"):
+        additive(Y, ranking, ["PSP@1"])
+    one, other = additive(Y, ranking, ["P@1"]), additive(Y[:9], ranking[:9], ["P@1"])
+    with pytest.raises(InputError, match="the same documents for all systems, got 9 and 40"):
+        paired_bootstrap(one, other)
+    with pytest.raises(InputError, match="both need the same metrics"):
+        paired_bootstrap(one, additive(Y, ranking, ["P@3"]))
+    with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
+        bootstrap(one, resamples=0)
+    with pytest.raises(InputError, match="level must be above 0 and below 1, got 95"):
+        interval(0.5, np.ones(3), 95)
+
+
+def test_wilcoxon_is_scipys_on_the_pairs_that_differ():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 6, (2, 80)) / 5
+    found = wilcoxon(first, second)
+    gaps = np.round(first - second, 12)
+    told = stats.wilcoxon(gaps[gaps != 0])
+    assert (found.statistic, found.p) == (told.statistic, told.pvalue)
+    assert found.different == (first != second).sum() < 80
+
+
+def test_wilcoxon_by_hand():
+    # six gaps of one sign: the smaller sum of ranks is 0, and 2 of 2**6 signs are as extreme
+    found = wilcoxon([0.1, 0.3, 0.6, 1.0, 1.5, 2.1], np.zeros(6))
+    assert found == (0.0, pytest.approx(2 / 64), 6)
+    assert wilcoxon([0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]) == (0.0, 1.0, 0), "rounding is no gap"
+    assert wilcoxon([1.0], [0.5]).p == 1.0
+    with pytest.raises(InputError, match=r"two arrays of one shape"):
+        wilcoxon([1.0, 2.0], [1.0])
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+    assert holm([]) == []
