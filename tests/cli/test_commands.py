@@ -92,7 +92,7 @@ def test_tag_with_a_threshold_and_more_places_than_labels(trained, data):
     done = called("tag", trained, data / "test.jsonl", "--threshold", "1.0")
     assert json.loads(done.stdout.splitlines()[0])["labels"] == []
     line = fails("tag", trained, data / "test.jsonl", "--threshold", "high")
-    assert "threshold must be a number, auto or macro, got 'high'" in line
+    assert "threshold must be a number, auto, macro or per-label, got 'high'" in line
 
 
 def test_tag_stops_when_its_reader_does(trained, tmp_path):
@@ -453,3 +453,38 @@ def test_wrong_recipes(recipe, message, data, tmp_path):
     (tmp_path / "r.toml").write_text(recipe)
     out = ["--out", tmp_path / "t", "--recipe", tmp_path / "r.toml"]
     assert message in fails("train", data / "train.jsonl", *out)
+
+
+# --- thresholds -------------------------------------------------------------------------------
+
+
+def test_train_tells_the_thresholds_and_evaluate_uses_them(data, tmp_path):
+    done = called("train", data / "train.jsonl", "--out", tmp_path / "t", "-q")
+    told = re.search(
+        r"^thresholds: auto (\S+) \(best micro-F1\), macro (\S+), per-label for (\d+) of 12 lab",
+        done.stdout,
+        re.MULTILINE,
+    )
+    assert int(told[3]) > 0
+    said = called("evaluate", tmp_path / "t", data / "test.jsonl", "--threshold", "macro").stdout
+    assert f"labels with a probability of at least {told[2]}\n" in said
+    said = called("evaluate", tmp_path / "t", data / "test.jsonl", "--threshold", "per-label")
+    assert re.search(r"probability of at least \S+ to \S+, by label", said.stdout)
+    text = json.loads((data / "test.jsonl").read_text().splitlines()[0])["text"]
+    tagged = called("tag", tmp_path / "t", "--text", text, "--threshold", "per-label")
+    assert json.loads(tagged.stdout)["labels"]
+
+
+def test_thresholds_that_were_never_tuned(data, tmp_path):
+    train = ("train", data / "train.jsonl", "--model", "most-frequent", "--validation", "0")
+    done = called(*train, "--out", tmp_path / "t")
+    assert "thresholds:" not in done.stdout
+    line = fails("tag", tmp_path / "t", "--text", "x", "--threshold", "per-label")
+    assert "train again with --validation 0.1 or --valid FILE" in line
+    done = called("tag", tmp_path / "t", data / "test.jsonl", "--threshold", "auto")
+    assert "nothing was held out to tune a threshold on, so auto is 0.5" in done.stderr
+    done = called("evaluate", tmp_path / "t", data / "test.jsonl", "-q")
+    assert "so auto is 0.5" in done.stdout
+    called("combine", tmp_path / "t", tmp_path / "t", "--out", tmp_path / "both", "-q")
+    line = fails("evaluate", tmp_path / "both", data / "test.jsonl", "--threshold", "per-label")
+    assert "combine again with --valid FILE" in line

@@ -73,3 +73,16 @@ def test_decisions_by_place_are_capped_only_beyond_the_ranking():
 def test_a_label_given_by_right_is_no_cap():
     one = RANKING.top(1)
     assert capped_rows(one, Decision(threshold=0.5, at_least_one=True), n_labels=9) == 1
+
+
+def test_thresholds_of_labels():
+    ranking = Ranking(np.array([[2, 0, 1], [1, -1, -1]]), np.array([[0.9, 0.7, 0.3], [0.2, 0, 0]]))
+    decision = Decision(threshold=np.array([0.8, 0.3, 0.9]))
+    assert decision.mask(ranking).tolist() == [[True, False, True], [False, False, False]]
+    # a label that is not ranked may have the lowest threshold of all
+    assert capped_rows(ranking, decision, n_labels=4) == 1
+    assert capped_rows(ranking, Decision(threshold=np.array([0.8, 0.31, 0.9])), n_labels=4) == 0
+    with pytest.raises(InputError, match="there are thresholds of 2 labels, none of label 2"):
+        Decision(threshold=np.array([0.5, 0.5])).mask(ranking)
+    with pytest.raises(InputError, match="NaN"):
+        Decision(threshold=np.array([0.5, np.nan]))

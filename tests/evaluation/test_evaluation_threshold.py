@@ -7,7 +7,14 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import Decision, evaluate, tune_threshold
+from labelgrove.evaluation import (
+    Decision,
+    counts_by_label,
+    evaluate,
+    judge,
+    tune_label_thresholds,
+    tune_threshold,
+)
 from labelgrove.evaluation.threshold import _between
 
 GOALS = ["micro-F1", "macro-F1"]
@@ -102,3 +109,45 @@ def test_only_first_places():
 def test_unknown_goal():
     with pytest.raises(UnknownNameError, match="did you mean 'micro-F1'"):
         tune_threshold(csr_array(np.eye(2)), Ranking.empty(2, 1), "micro-f1")
+
+
+# --- a threshold for each label ---------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_no_threshold_of_a_label_is_better(case):
+    Y, ranking = case
+    n_labels = int(ranking.labels.max(initial=0)) + 1
+    found = tune_label_thresholds(Y, ranking, n_labels, 0.25, strength=0)
+    judged = judge(Y, ranking)
+
+    def f1(thresholds):
+        return counts_by_label(judged, Decision(threshold=thresholds).mask(ranking)).f1[:n_labels]
+
+    tried = [
+        f1(np.full(n_labels, value)) for value in [*np.unique(ranking.scores).tolist(), 0.25, 2.0]
+    ]
+    assert f1(found) == pytest.approx(np.max(tried, axis=0))
+
+
+def test_thresholds_of_labels_by_hand():
+    # label 0: hits at 0.75 and 0.5, a miss at 0.625: F1 2/3, 2/4, 4/5, so all are given from 0.5
+    # label 1: a miss at 0.875, a hit at 0.25, a miss at 0.125: F1 0, 2/3, 2/4, so from 0.1875
+    # label 2: a true document that is not ranked; label 3: never true
+    labels = np.array([[1, 0, -1], [0, 1, 3], [0, 1, -1]])
+    scores = np.array([[0.875, 0.75, 0.0], [0.625, 0.25, 0.125], [0.5, 0.125, 0.0]])
+    Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]))
+    ranking = Ranking(labels, scores)
+    assert tune_label_thresholds(Y, ranking, 4, 0.75, strength=0).tolist() == [
+        0.5, 0.1875, 0.75, 0.75,
+    ]  # fmt: skip
+    # label 0 has two true documents, label 1 one: (2 * 0.5 + 2 * 0.75) / 4, (0.1875 + 1.5) / 3
+    assert tune_label_thresholds(Y, ranking, 4, 0.75, strength=2).tolist() == [
+        0.625, 0.5625, 0.75, 0.75,
+    ]  # fmt: skip
+
+
+def test_labels_without_evidence_have_the_common_threshold():
+    nothing = tune_label_thresholds(csr_array(np.eye(2)), Ranking.empty(2, 3), 5, 0.25)
+    assert nothing.tolist() == [0.25] * 5

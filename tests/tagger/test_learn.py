@@ -81,6 +81,10 @@ def test_features_calibration_and_thresholds_stay(tagger, wiser):
     assert wiser.learned_.featurizers is tagger.learned_.featurizers
     assert wiser.learned_.calibration is tagger.learned_.calibration
     assert wiser.thresholds_ == tagger.thresholds_
+    old, new = tagger.label_thresholds_, wiser.label_thresholds_
+    assert new[: len(old)].tolist() == old.tolist()
+    assert len(new) == wiser.labels_.n_labels > len(old)
+    assert set(new[len(old) :].tolist()) == {np.float32(tagger.thresholds_["macro"])}
     assert tagger.scores_
     assert wiser.scores_ == {}, "what was scored is another model"
     assert wiser.learned_.held_out is None

@@ -1,4 +1,7 @@
 import io
+import re
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from labelgrove import LabelSpace, Run, Tagger, read_corpus
 from labelgrove.core.errors import InputError, LabelgroveError, NotFittedError, UnknownNameError
 from labelgrove.core.progress import Lines
 from labelgrove.core.random import text_fraction
+from labelgrove.core.types import Document
+from labelgrove.evaluation import tune_label_thresholds
 from labelgrove.models.contract import known_answer
 from labelgrove.models.most_frequent import MostFrequent
 from labelgrove.text import Tfidf
@@ -93,8 +98,60 @@ def test_thresholds(tagger):
     assert tagger.tag(TEST[0][0], k=12, threshold=1.0) == [tag for tag in many if tag.score >= 1]
     with pytest.raises(InputError, match="threshold must be between 0 and 1, got 3"):
         tagger.tag("x", threshold=3)
-    with pytest.raises(InputError, match="auto or macro, got 'high'"):
+    with pytest.raises(InputError, match="auto, macro or per-label, got 'high'"):
         tagger.tag("x", threshold="high")
+
+
+def test_thresholds_of_labels(tagger):
+    thresholds = tagger.label_thresholds_
+    assert thresholds.shape == (12,)
+    assert len(set(thresholds.tolist())) > 6
+    ids = tagger.labels_.ids
+    for many, some in zip(
+        tagger.tag(TEST[0], k=12), tagger.tag(TEST[0], k=12, threshold="per-label"), strict=True
+    ):
+        assert some == [tag for tag in many if tag.score >= thresholds[ids.index(tag.label)]]
+    scores = tagger.evaluate(*TEST, threshold="per-label")
+    assert scores["macro-F1"] > 0.8
+    assert re.search(r"probability of at least 0\.\d+ to 0\.\d+, by label", scores.notes[0])
+    assert [*tagger.learned_.by_label] == pytest.approx(
+        [
+            *tune_label_thresholds(
+                *reversed(tagger.learned_.held_out), 12, tagger.thresholds_["macro"]
+            )
+        ]
+    )
+
+
+def test_a_label_of_low_threshold_is_given_though_it_is_not_among_the_best(tagger):
+    first, second = tagger.tag(TEST[0][0], k=2)
+    strict = np.ones(12, np.float32)
+    strict[tagger.labels_.find(second.label)] = 0.0
+    picky = copy(tagger)
+    picky.learned_ = replace(tagger.learned_, by_label=strict)
+    assert picky.tag(TEST[0][0], k=1, threshold="per-label") == [second]
+    assert picky.tag(TEST[0][0], k=1, threshold=0.0) == [first]
+    documents = [Document(TEST[0][0])]
+    assert [*picky.stream(documents, 1, threshold="per-label")] == [(documents[0], [second])]
+
+
+def test_without_held_out_documents_there_are_no_tuned_thresholds(tmp_path, stand_ins_installed):
+    bare = Tagger(Centroid(), validation=0).fit(*TRAIN)
+    bare.save(tmp_path / "t")
+    assert not (tmp_path / "t" / "thresholds").exists()
+    for each in (bare, Tagger.load(tmp_path / "t")):
+        with pytest.raises(InputError, match=r"no thresholds of single labels.* --valid FILE"):
+            each.tag("x", threshold="per-label")
+        assert "nothing was held out to tune a threshold on, so auto is 0.5" in " ".join(
+            each.evaluate(*TEST).notes
+        )
+        assert "nothing was held out" not in " ".join(each.evaluate(*TEST, threshold=0.5).notes)
+    both = Tagger.combine([bare, bare])
+    with pytest.raises(InputError, match="combine again with --valid FILE"):
+        both.evaluate(*TEST, threshold="per-label")
+    both.calibrate(*TRAIN)
+    assert both.label_thresholds_.shape == (12,)
+    assert both.evaluate(*TEST, threshold="per-label")["macro-F1"] > 0.8
 
 
 def test_save_and_load(tagger, tmp_path, stand_ins_installed):
@@ -104,6 +161,7 @@ def test_save_and_load(tagger, tmp_path, stand_ins_installed):
     assert np.array_equal(before.labels, after.labels)
     assert np.array_equal(before.scores, after.scores)
     assert loaded.thresholds_ == tagger.thresholds_
+    assert np.array_equal(loaded.label_thresholds_, tagger.label_thresholds_)
     assert loaded.scores_ == tagger.scores_
     assert loaded.evaluate(*TEST) == tagger.evaluate(*TEST)
     assert isinstance(clone(loaded).fit(*TRAIN).model_, Centroid)

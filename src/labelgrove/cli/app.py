@@ -14,6 +14,7 @@ import typer
 
 from labelgrove._version import __version__
 from labelgrove.cli.combine import combine
+from labelgrove.cli.compare import compare
 from labelgrove.cli.demo import demo
 from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
@@ -59,7 +60,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for command in (demo, stats, train, tag, explain, evaluate, learn, combine, tune, models):
+COMMANDS = (demo, stats, train, tag, explain, evaluate, compare, learn, combine, tune, models)
+for command in COMMANDS:
     app.command()(_guarded(command))
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
 
-PLACES = (1, 2, 3, 4, 5)
-
 
 @options.reads_documents
 def combine(
@@ -68,27 +66,11 @@ def _show_overlap(
     names: list[str], taggers: list[Tagger], documents: Corpus, progress: Progress
 ) -> None:
     """Print which share of their best labels each two taggers have in common."""
-    from itertools import combinations
+    from labelgrove.cli.tables import print_report_table
+    from labelgrove.report.contestants import SHARED, alike, ask, overlap_table
 
-    from labelgrove.cli.tables import print_table
-    from labelgrove.core.ranking import Ranking
-    from labelgrove.evaluation import overlap
-
-    numbers: dict[str, int] = {}
-    rankings = []
+    asked = []
     for name, tagger in zip(names, taggers, strict=True):
-        shown = progress.track(documents, f"tagging with {name}")
-        best = [
-            [numbers.setdefault(tag.label, len(numbers)) for tag in tags]
-            for _, tags in tagger.stream(shown, max(PLACES))
-        ]
-        found = Ranking.empty(len(best), max(PLACES))
-        for i, row in enumerate(best):
-            found.labels[i, : len(row)] = row
-        rankings.append(found)
-    rows = [
-        [f"{names[i]} and {names[j]}"]
-        + [f"{100 * share:.0f}" for share in overlap(rankings[i], rankings[j], PLACES)]
-        for i, j in combinations(range(len(names)), 2)
-    ]
-    print_table("Labels that both name, %", ["", *(f"top {k}" for k in PLACES)], rows)
+        progress.say(f"tagging with {name}")
+        asked.append(ask(tagger, documents, name=name, k=max(SHARED), progress=progress))
+    print_report_table(overlap_table(alike(asked)))

@@ -24,8 +24,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="Least probability of a label: a number, auto (best micro-F1 on held-out documents) "
-        "or macro."
+        help="Least probability of a label: a number, auto (best micro-F1 on held-out documents), "
+        "macro (best macro-F1), or per-label (one for each label)."
     ),
 ]
 

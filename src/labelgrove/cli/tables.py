@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelgrove.report.tables import Table as ReportTable
+
+BEST = "*"  # in front of what a terminal shows in bold and a pipe cannot
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int = 1,
+    bold: Set[tuple[int, int]] = frozenset(),
 ) -> None:
-    """Print a table to standard output; all but the first ``words`` columns align right."""
+    """Print a table to standard output; all but the first ``words`` columns align right.
+
+    The cells of ``bold``, pairs of a row and a column, are in bold; in a pipe they have a star.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -19,12 +32,21 @@ def print_table(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < words else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
     console = Console(highlight=False)
+    star = "" if console.is_terminal else BEST
+    for i, row in enumerate(rows):
+        cells = enumerate(row)
+        table.add_row(
+            *(Text(star + cell, "bold") if (i, j) in bold else Text(cell) for j, cell in cells)
+        )
     if not console.is_terminal:  # a pipe has no width: let no line be wrapped
         console = Console(highlight=False, width=10_000)
     console.print(table)
+
+
+def print_report_table(table: ReportTable) -> None:
+    """Print a table of a report."""
+    print_table(table.title, table.columns, table.rows, words=table.words, bold=table.bold)
 
 
 def print_scores(title: str, scores: Mapping[str, float]) -> None:

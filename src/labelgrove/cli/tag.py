@@ -44,8 +44,10 @@ def tag(
     tagger = Tagger.load(folder)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
-    documents = progress.track(_numbered(corpus), "tagging")
-    tagged = tagger.stream(documents, k, threshold=options.read_threshold(threshold))
+    chosen = options.read_threshold(threshold)
+    if said := tagger.untuned(chosen):
+        progress.say(said)
+    tagged = tagger.stream(_numbered(corpus), k, threshold=chosen, progress=progress)
     for document, tags in tagged:
         labels = [
             {"label": tag.label, "name": tag.name, "score": round(tag.score, 6)} for tag in tags

@@ -152,6 +152,7 @@ def learn_and_save(
         shutil.rmtree(run.folder, ignore_errors=True)  # the tagger is safe: no need of checkpoints
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
+        print(tagger.learned_.told_thresholds())
     print(f"saved to {out}")
 
 

@@ -29,7 +29,13 @@ from labelgrove.evaluation.ranks import (
     ranks,
     wilcoxon_over_sets,
 )
-from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, resampled, values
+from labelgrove.evaluation.resampling import (
+    LOWER_IS_BETTER,
+    additive,
+    check_metrics,
+    resampled,
+    values,
+)
 from labelgrove.evaluation.scores import evaluate, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.significance import (
@@ -43,7 +49,7 @@ from labelgrove.evaluation.significance import (
     paired_bootstrap,
     wilcoxon,
 )
-from labelgrove.evaluation.threshold import Threshold, tune_threshold
+from labelgrove.evaluation.threshold import Threshold, tune_label_thresholds, tune_threshold
 
 __all__ = [
     "LOWER_IS_BETTER",
@@ -69,6 +75,7 @@ __all__ = [
     "bootstrap",
     "by_frequency",
     "capped_rows",
+    "check_metrics",
     "combinations",
     "confused_labels",
     "convergence",
@@ -96,6 +103,7 @@ __all__ = [
     "recall",
     "reliability",
     "resampled",
+    "tune_label_thresholds",
     "tune_threshold",
     "values",
     "wilcoxon",

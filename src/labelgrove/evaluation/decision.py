@@ -12,7 +12,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decision:
     """Which of the ranked labels a document is given: by score, by place, or both.
 
@@ -20,7 +20,8 @@ class Decision:
     ----------
     threshold
         Give labels with at least this score; None for any score. Compared in float32, the
-        precision of the scores, so that a score of 0.7 reaches a threshold of 0.7.
+        precision of the scores, so that a score of 0.7 reaches a threshold of 0.7. An array,
+        shape (L,), has a threshold for each label; `tune_label_thresholds` finds one.
     top
         Give at most this many labels; None for any number.
     at_least_one
@@ -37,12 +38,12 @@ class Decision:
     [[1, 0, 1], [0, 1, 0]]
     """
 
-    threshold: float | None = None
+    threshold: float | NDArray[np.floating] | None = None
     top: int | None = None
     at_least_one: bool = False
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and np.isnan(self.threshold):
+        if self.threshold is not None and np.isnan(self.threshold).any():
             raise InputError("the threshold is not a number (NaN): give one between 0 and 1")
         if self.top is not None and self.top < 1:
             raise InputError(f"top must be at least 1, got {self.top}")
@@ -53,12 +54,22 @@ class Decision:
         """Tell which places are given, shape (n, k)."""
         given: NDArray[np.bool_] = ranking.labels >= 0
         if self.threshold is not None:
-            given &= ranking.scores >= np.float32(self.threshold)
+            given &= ranking.scores >= self._least(ranking.labels)
         if self.top is not None:
             given[:, self.top :] = False
         if self.at_least_one:
             given[:, :1] = ranking.labels[:, :1] >= 0
         return given
+
+    def _least(self, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the threshold of each place, shape (n, k), or one for all."""
+        least = np.asarray(self.threshold, np.float32)
+        if least.ndim == 0:
+            return least
+        if (most := int(labels.max(initial=-1))) >= len(least):
+            raise InputError(f"there are thresholds of {len(least):,} labels, none of label {most}")
+        found: NDArray[np.float32] = least[labels]
+        return found
 
     def to_csr(self, ranking: Ranking, n_labels: int) -> csr_array:
         """Return the given labels as a boolean array, shape (n, n_labels)."""
@@ -106,5 +117,6 @@ def capped_rows(ranking: Ranking, threshold: float | Decision, n_labels: int) ->
         return 0
     last = ranking.labels[:, -1] >= 0
     if decision.threshold is not None:
-        last &= ranking.scores[:, -1] >= np.float32(decision.threshold)
+        # of labels behind the last place nobody knows which, so the lowest threshold counts
+        last &= ranking.scores[:, -1] >= np.float32(np.min(decision.threshold))
     return int(last.sum())

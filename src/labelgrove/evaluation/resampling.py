@@ -93,16 +93,31 @@ def additive(
     >>> values(found)
     {'R@1': 0.75, 'micro-F1': 0.8}
     """
+    names = check_metrics(metrics)
     judged = judge(Y, ranking)
     given = as_decision(threshold).mask(ranking)
     found: dict[str, Additive] = {}
-    for metric in metrics:
+    for metric in names:
         if metric in AVERAGES:
             kind, _, of = metric.partition("-")
             found[metric] = (_micro if kind == "micro" else _macro)(judged, given, of)
         else:
             found[metric] = _mean(judged, given, metric, propensities, n_labels)
     return found
+
+
+def check_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Return metrics, each once, if `additive` knows all of them."""
+    names = tuple(dict.fromkeys(metrics))
+    for name in names:
+        if name in AVERAGES:
+            continue
+        try:
+            parse(name)
+        except UnknownNameError:
+            known = [*(f"{each}@k" for each in (*AT_K, *PROPENSITY)), *AVERAGES, *OF_SETS]
+            raise UnknownNameError("metric to resample", name, known) from None
+    return names
 
 
 def _mean(
@@ -112,11 +127,7 @@ def _mean(
     propensities: NDArray[np.floating] | None,
     n_labels: int | None,
 ) -> Sums:
-    try:
-        name, k = parse(metric)
-    except UnknownNameError:
-        known = [*(f"{name}@k" for name in (*AT_K, *PROPENSITY)), *AVERAGES, *OF_SETS]
-        raise UnknownNameError("metric to resample", metric, known) from None
+    name, k = parse(metric)
     if name in PROPENSITY:
         if propensities is None:
             raise InputError(f"{metric} needs propensities: LabelSpace.propensities gives them")

@@ -124,7 +124,8 @@ def difference(value: float, samples: Floats, level: float = 0.95) -> Difference
     The p-value is twice the share of samples in which the sign is another, or the difference
     0. One is added to both counts: the difference itself is one sample more, and no p-value is 0.
     """
-    rare = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
+    gaps = without_noise(samples)
+    rare = min(int((gaps <= 0).sum()), int((gaps >= 0).sum()))
     p = min(2 * (rare + 1) / (len(samples) + 1), 1.0)
     return Difference(*interval(value, samples, level), p)
 
@@ -151,13 +152,20 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
         raise InputError(
             f"pairs need two arrays of one shape (n,), got {own.shape}, {others.shape}"
         )
-    # what differs by rounding alone is equal, and ranks of equal size are shared
-    gaps = np.round(own - others, 12)
+    gaps = without_noise(own - others)
     gaps = gaps[gaps != 0]
     if not len(gaps):
         return SignedRanks(0.0, 1.0, 0)
     found = stats.wilcoxon(gaps)
     return SignedRanks(float(found.statistic), float(found.pvalue), len(gaps))
+
+
+def without_noise(gaps: Floats) -> Floats:
+    """Return differences of scores, any shape, without what sums leave behind by rounding.
+
+    What is equal then differs by 0, and gaps of one size share their ranks.
+    """
+    return np.round(gaps, 12)
 
 
 def holm(p: Sequence[float]) -> list[float]:

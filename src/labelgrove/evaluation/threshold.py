@@ -1,7 +1,8 @@
-"""The threshold that gives the best F1 on held-out documents, found exactly."""
+"""The thresholds that give the best F1 on held-out documents, found exactly."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.at_k import ratio
-from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.judged import Judged, judge
 
 GOALS = ("micro-F1", "macro-F1")
 FALLBACK = 0.5  # where no threshold is better than another
+STRENGTH = 5.0  # documents of a label that the threshold of all weighs as much as; see LOG.md
 
 
 class Threshold(NamedTuple):
@@ -54,13 +56,11 @@ def tune_threshold(
     if goal not in GOALS:
         raise UnknownNameError("goal", goal, GOALS)
     judged = judge(Y, ranking)
-    filled = ranking.labels >= 0
-    scores = ranking.scores.copy()
     if at_least_one:
+        scores = ranking.scores.copy()
         scores[:, :1] = np.inf
-    scores = scores[filled]
-    order = np.argsort(-scores, kind="stable")
-    scores, hits, labels = scores[order], judged.hits[filled][order], ranking.labels[filled][order]
+        judged = replace(judged, ranking=Ranking(ranking.labels, scores))
+    scores, hits, labels = _best_first(judged)
     if not hits.any():
         return Threshold(FALLBACK, 0.0)
     true = judged.n_positives
@@ -70,6 +70,75 @@ def tune_threshold(
     best = int(ends[curve[ends].argmax()])
     low = float(scores[best + 1]) if best + 1 < len(scores) else None
     return Threshold(_between(float(scores[best]), low), float(curve[best]))
+
+
+def tune_label_thresholds(
+    Y: Any, ranking: Ranking, n_labels: int, common: float, *, strength: float = STRENGTH
+) -> NDArray[np.float32]:
+    """Find a threshold for each label: its own best one, drawn towards that of all labels.
+
+    The scores of a label are swept as those of all are by `tune_threshold`, and the threshold
+    with the label's best F1 is its own. With few true documents that is mostly chance, so what
+    is returned is (t own + strength common) / (t + strength) for a label with t true documents. A
+    label of which no true document is ranked has the common threshold.
+
+    Parameters
+    ----------
+    Y
+        True labels, sparse, shape (n, M), M at least L.
+    ranking
+        n documents with enough places.
+    n_labels
+        L, the number of labels that the model knows.
+    common
+        The threshold of all labels, best that of macro-F1.
+    strength
+        True documents of a label that the common threshold weighs as much as; 0 for own ones only.
+
+    Returns
+    -------
+    Thresholds, shape (L,), float32, for `Decision`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> ranking = Ranking(np.array([[0, 1], [1, 0]]), np.array([[0.75, 0.5], [0.75, 0.25]]))
+    >>> Y = csr_array([[1, 1], [0, 1]])
+    >>> tune_label_thresholds(Y, ranking, 2, 0.25, strength=0).tolist()
+    [0.5, 0.5]
+    >>> tune_label_thresholds(Y, ranking, 2, 0.25, strength=2).tolist()
+    [0.3333333432674408, 0.375]
+    """
+    judged = judge(Y, ranking)
+    found = np.full(n_labels, common, np.float32)
+    scores, hits, labels = _best_first(judged)
+    if not hits.any():
+        return found
+    order, starts, f1 = _f1_by_label(hits, labels, judged.n_positives)
+    scores, labels = scores[order].astype(np.float64), labels[order]
+    lengths = np.diff(np.append(starts, len(labels)))
+    last = np.append(labels[1:] != labels[:-1], True)  # place of its label
+    f1[~last & np.append(scores[1:] == scores[:-1], False)] = -1.0  # equal scores: no cut between
+    best = np.maximum.reduceat(f1, starts)
+    cuts = np.flatnonzero(f1 == np.repeat(best, lengths))
+    cuts = cuts[np.unique(labels[cuts], return_index=True)[1]]  # of equal F1s the highest
+    cuts = cuts[best > 0]
+    high, low = scores[cuts], scores[np.minimum(cuts + 1, len(scores) - 1)]
+    middle = ((high + low) / 2).astype(np.float32)
+    own = np.where(last[cuts] | (middle <= low), high, middle)
+    true = judged.n_positives[labels[cuts]]
+    found[labels[cuts]] = (true * own + strength * common) / (true + strength)
+    return found
+
+
+def _best_first(
+    judged: Judged,
+) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int32]]:
+    """Return scores, hits and labels of the filled places, highest score first; (places,)."""
+    filled = judged.ranking.labels >= 0
+    scores = judged.ranking.scores[filled]
+    order = np.argsort(-scores, kind="stable")
+    return scores[order], judged.hits[filled][order], judged.ranking.labels[filled][order]
 
 
 def _micro(hits: NDArray[np.bool_], true: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -82,20 +151,31 @@ def _macro(
     hits: NDArray[np.bool_], labels: NDArray[np.int32], true: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return macro-F1 after each of the places, best first; shape (places,)."""
-    order = np.argsort(labels, kind="stable")  # label by label, best first within each
+    order, starts, f1 = _f1_by_label(hits, labels, true)
+    first = np.zeros(len(f1), np.bool_)
+    first[starts] = True
+    joins = np.empty(len(f1), np.bool_)
+    joins[order] = first & (true[labels[order]] == 0)  # such a label enters when first given
+    change = np.empty(len(f1))
+    change[order] = f1 - np.where(first, 0.0, np.append(0.0, f1[:-1]))
+    return ratio(np.cumsum(change), (true > 0).sum() + np.cumsum(joins))
+
+
+def _f1_by_label(
+    hits: NDArray[np.bool_], labels: NDArray[np.int32], true: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the F1 of a label after each of its places, label by label, best first within each.
+
+    With it come the order of the places, both (places,), and where each label starts in it.
+    """
+    order = np.argsort(labels, kind="stable")
     labels, hits = labels[order], hits[order]
-    first = np.append(True, labels[1:] != labels[:-1])
-    starts = np.flatnonzero(first).astype(np.int32)
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])).astype(np.int32)
     lengths = np.diff(np.append(starts, len(labels)))
     given = np.arange(1, len(labels) + 1, dtype=np.int32) - np.repeat(starts, lengths)
     correct = np.cumsum(hits, dtype=np.int32)
     correct -= np.repeat(correct[starts] - hits[starts], lengths)  # what other labels had before
-    f1 = ratio(2 * correct, given + true[labels])
-    joins = np.empty(len(f1), np.bool_)
-    joins[order] = first & (true[labels] == 0)  # such a label enters the mean when first given
-    change = np.empty(len(f1))
-    change[order] = f1 - np.where(first, 0.0, np.append(0.0, f1[:-1]))
-    return ratio(np.cumsum(change), (true > 0).sum() + np.cumsum(joins))
+    return order, starts, ratio(2 * correct, given + true[labels])
 
 
 def _between(high: float, low: float | None) -> float:

@@ -20,7 +20,7 @@ def combine(taggers: Sequence[Learned]) -> Learned:
     """
     if len(taggers) < 2:
         raise InputError(f"a consensus needs two taggers or more, got {len(taggers)}")
-    space = _together([learned.labels for learned in taggers])
+    space = together([learned.labels for learned in taggers])
     numbers = {label: number for number, label in enumerate(space.ids[: space.n_labels])}
     partners: list[Partner] = []
     featurizers: dict[str, Featurizer] = {}
@@ -33,8 +33,11 @@ def combine(taggers: Sequence[Learned]) -> Learned:
     return Learned(space, featurizers, Consensus.of(partners, space.n_labels))
 
 
-def _together(spaces: Sequence[LabelSpace]) -> LabelSpace:
-    """Return one space with the labels of all; the first that knows a label tells of it."""
+def together(spaces: Sequence[LabelSpace]) -> LabelSpace:
+    """Return one space with the labels of all; the first that knows a label tells of it.
+
+    Of different counts of a label, and of documents, the largest is taken.
+    """
     first: dict[str, tuple[LabelSpace, int]] = {}
     counts: dict[str, int] = {}
     for space in spaces:

@@ -19,7 +19,13 @@ from labelgrove.core.random import text_fraction
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.corpus import Corpus
-from labelgrove.evaluation import Calibration, fit_calibration, tune_threshold
+from labelgrove.evaluation import (
+    Calibration,
+    fit_calibration,
+    tune_label_thresholds,
+    tune_threshold,
+)
+from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelCollector, LabelSpace, Vocabulary
 from labelgrove.tagger.features import Kept
 from labelgrove.text import FEATURIZERS
@@ -27,6 +33,7 @@ from labelgrove.text import FEATURIZERS
 FEWEST = 5  # held-out documents that mean something
 BEGINNING = 100  # characters of a text by which a reader knows it again
 PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
+UNTUNED = {"micro": FALLBACK, "macro": FALLBACK}  # thresholds where nothing is held out
 Data = tuple[Features, csr_array]
 Chosen = str | Featurizer | Mapping[str, Any]  # a name, a part, or settings
 
@@ -47,6 +54,9 @@ class Learned:
         The monotone map from the model's scores to probabilities.
     thresholds
         The thresholds with the best micro- and macro-F1 on held-out documents.
+    by_label
+        A threshold for each label, tuned there too, shape (L,), or fewer: labels that were
+        learned later have none. None where nothing was held out.
     held_out
         Calibrated ranking and true labels of the held-out documents; None without them, and
         not saved.
@@ -56,8 +66,23 @@ class Learned:
     featurizers: Mapping[str, Featurizer]
     model: Classifier
     calibration: Calibration = field(default_factory=Calibration.identity)
-    thresholds: Mapping[str, float] = field(default_factory=lambda: {"micro": 0.5, "macro": 0.5})
+    thresholds: Mapping[str, float] = field(default_factory=lambda: dict(UNTUNED))
+    by_label: NDArray[np.float32] | None = None
     held_out: tuple[Ranking, csr_array] | None = None
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the thresholds come from held-out documents (older folders have no others)."""
+        return self.by_label is not None or self.thresholds != UNTUNED
+
+    def told_thresholds(self) -> str:
+        """Return in one line which thresholds were found."""
+        micro, macro = self.thresholds["micro"], self.thresholds["macro"]
+        own = 0 if self.by_label is None else int((self.by_label != np.float32(macro)).sum())
+        return (
+            f"thresholds: auto {micro:.3g} (best micro-F1), macro {macro:.3g}, per-label for "
+            f"{own:,} of {self.labels.n_labels:,} labels"
+        )
 
     def features(self, texts: Iterable[str]) -> Features:
         """Turn texts into what the model reads."""
@@ -279,7 +304,8 @@ def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:
     thresholds = {
         goal: tune_threshold(Y, ranking, goal=f"{goal}-F1").value for goal in learned.thresholds
     }
-    return replace(learned, thresholds=thresholds, held_out=(ranking, Y))
+    by_label = tune_label_thresholds(Y, ranking, learned.labels.n_labels, thresholds["macro"])
+    return replace(learned, thresholds=thresholds, by_label=by_label, held_out=(ranking, Y))
 
 
 def _step(context: FitContext, name: str, validation: Data | None = None) -> FitContext:

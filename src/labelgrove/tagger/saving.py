@@ -15,6 +15,8 @@ from labelgrove.models import MODELS
 from labelgrove.tagger.learning import Learned
 from labelgrove.text import FEATURIZERS
 
+THRESHOLDS = "thresholds"
+
 
 def save(
     folder: str | os.PathLike[str],
@@ -47,6 +49,8 @@ def save(
         storage.write_values(
             temporary / "calibration", {"x": learned.calibration.x, "y": learned.calibration.y}
         )
+        if learned.by_label is not None:
+            storage.write_values(temporary / THRESHOLDS, {"by_label": learned.by_label})
 
 
 def load(
@@ -57,6 +61,7 @@ def load(
     if manifest.get("part") != "tagger":
         raise InputError(f"{folder} holds a {manifest.get('part')!r}, not a tagger")
     source = Path(folder)
+    tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
     learned = Learned(
         labels=LabelSpace.read(source / "labels"),
         featurizers={
@@ -65,5 +70,6 @@ def load(
         model=MODELS.read(source / "model"),
         calibration=Calibration(**storage.read_values(source / "calibration")),
         thresholds=manifest["thresholds"],
+        by_label=storage.read_values(tuned)["by_label"] if tuned.is_dir() else None,
     )
     return learned, manifest["tagger"], manifest["scores"]

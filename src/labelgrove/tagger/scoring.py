@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import capped_rows, evaluate
+from labelgrove.evaluation import Decision, capped_rows, evaluate
 from labelgrove.labels import LabelSpace
 
 
@@ -24,7 +24,7 @@ def judge(
     space: LabelSpace,
     Y: csr_array,
     ranking: Ranking,
-    least: float,
+    decision: Decision,
     ks: tuple[int, ...],
     counted: LabelSpace | None = None,
 ) -> Scores:
@@ -38,7 +38,7 @@ def judge(
         True labels, shape (n, M); columns from L on are those that it does not know.
     ranking
         Of the n documents.
-    least
+    decision
         From which probability on a label counts as given.
     ks
         The places at which rankings are cut.
@@ -49,11 +49,11 @@ def judge(
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     unseen = int((counts[space.n_labels :] > 0).sum())
     values = evaluate(
-        Y, ranking, ks=ks, threshold=least, propensities=propensities,
+        Y, ranking, ks=ks, threshold=decision, propensities=propensities,
         n_labels=space.n_labels + unseen,  # concepts that nobody uses are no labels
     )  # fmt: skip
-    notes = [f"F1 and its kin count labels with a probability of at least {least:.3g}"]
-    if capped := capped_rows(ranking, least, space.n_labels):
+    notes = [f"F1 and its kin count labels with a probability of at least {_told(decision)}"]
+    if capped := capped_rows(ranking, decision, space.n_labels):
         notes.append(
             f"{capped:,} documents may have more than {ranking.k} labels above the "
             f"threshold; F1 and its kin count the best {ranking.k}"
@@ -67,3 +67,9 @@ def judge(
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
     return Scores(values, notes)
+
+
+def _told(decision: Decision) -> str:
+    if isinstance(decision.threshold, np.ndarray):
+        return f"{decision.threshold.min():.3g} to {decision.threshold.max():.3g}, by label"
+    return f"{decision.threshold:.3g}"

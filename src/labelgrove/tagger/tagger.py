@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.configured import Configured
@@ -24,6 +26,7 @@ from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
 from labelgrove.models import MODELS
 from labelgrove.tagger import saving
 from labelgrove.tagger.combining import combine
+from labelgrove.tagger.deciding import PER_LABEL, decide, untuned
 from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.learning import (
     PLACES,
@@ -38,9 +41,9 @@ from labelgrove.tagger.remembering import remember
 from labelgrove.tagger.scoring import Scores, judge
 
 BATCH_DOCUMENTS = 4096
-SHOWN_DOCUMENTS = 512  # after which progress is shown where documents are scored
+FIRST_DOCUMENTS = 512  # of the first batch; the next is twice as large if that was fast
+FAST = 0.5  # seconds: no reader waits for progress, and larger batches cost less
 BATCH_CHARACTERS = 2**24  # a batch is smaller where documents are long
-GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
 
 
 class Tagger(Configured):
@@ -124,7 +127,7 @@ class Tagger(Configured):
         self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
         if learned.held_out is not None:
             ranking, Y = learned.held_out
-            self.scores_ = dict(judge(self.labels_, Y, ranking, self._threshold("auto"), (1, 3, 5)))
+            self.scores_ = dict(judge(self.labels_, Y, ranking, self.decision("auto"), (1, 3, 5)))
         return self
 
     def estimate(
@@ -235,6 +238,11 @@ class Tagger(Configured):
         """The thresholds with the best micro- and macro-F1 on held-out documents."""
         return self._learned().thresholds
 
+    @property
+    def label_thresholds_(self) -> NDArray[np.floating]:
+        """A threshold for each label, shape (L,), as ``threshold="per-label"`` uses them."""
+        return np.asarray(self.decision(PER_LABEL).threshold)
+
     def _learned(self) -> Learned:
         if not hasattr(self, "learned_"):
             raise NotFittedError("this tagger has not learned yet: call fit, or Tagger.load")
@@ -258,7 +266,8 @@ class Tagger(Configured):
             At most so many labels.
         threshold
             Only labels at least so probable: a number, ``"auto"`` (best micro-F1 on held-out
-            documents) or ``"macro"``; None for no limit.
+            documents), ``"macro"``, or ``"per-label"``, a threshold for each label; None for
+            no limit.
 
         Returns
         -------
@@ -266,33 +275,50 @@ class Tagger(Configured):
             Best first; a list of such lists for an iterable of texts.
         """
         single = isinstance(texts, str)
-        tagged = self._tags(self.rank([texts] if single else texts, k), threshold)
+        tagged = self._tags([texts] if single else texts, k, threshold)
         return next(tagged) if single else list(tagged)
 
     def stream(
-        self, documents: Iterable[Document], k: int = 5, *, threshold: float | str | None = None
+        self,
+        documents: Iterable[Document],
+        k: int = 5,
+        *,
+        threshold: float | str | None = None,
+        progress: Progress | None = None,
     ) -> Iterator[tuple[Document, list[Tag]]]:
-        """Tag any number of documents in batches, in constant memory."""
-        for batch in _batches(documents):
-            ranking = self.rank([document.text for document in batch], k)
-            yield from zip(batch, self._tags(ranking, threshold), strict=True)
+        """Tag any number of documents in batches, in constant memory.
 
-    def _tags(self, ranking: Ranking, threshold: float | str | None) -> Iterator[list[Tag]]:
+        ``k`` and ``threshold`` are those of `tag`; progress counts what is tagged.
+        """
+        total = len(documents) if isinstance(documents, Sized) else None
+        with (progress or Silent()).task("tagging", total) as shown:
+            for batch in _batches(documents):
+                texts = [document.text for document in batch]
+                yield from zip(batch, self._tags(texts, k, threshold), strict=True)
+                shown.advance(len(batch))
+
+    def _tags(
+        self, texts: Iterable[str], k: int, threshold: float | str | None
+    ) -> Iterator[list[Tag]]:
         ids, names = self.labels_.ids, self.labels_.names
-        if threshold is not None:
-            given = Decision(threshold=self._threshold(threshold)).mask(ranking)
-            ranking = Ranking(np.where(given, ranking.labels, -1), ranking.scores)
-        for i in range(len(ranking)):
-            yield [Tag(ids[label], names[label], score) for label, score in ranking.row(i)]
+        decision = None if threshold is None else self.decision(threshold)
+        # with thresholds of their own, labels behind the best k may be given instead of these
+        ranking = self.rank(texts, max(k, PLACES) if threshold == PER_LABEL else k)
+        given = ranking.labels >= 0 if decision is None else decision.mask(ranking)
+        for row, kept in enumerate(given):
+            labels, scores = ranking.labels[row, kept][:k], ranking.scores[row, kept][:k]
+            yield [
+                Tag(ids[label], names[label], score)
+                for label, score in zip(labels.tolist(), scores.tolist(), strict=True)
+            ]
 
-    def _threshold(self, threshold: float | str) -> float:
-        if isinstance(threshold, str):
-            if threshold not in GOALS:
-                raise InputError(f"threshold must be a number, auto or macro, got {threshold!r}")
-            return self.thresholds_[GOALS[threshold]]
-        if not 0 <= threshold <= 1:
-            raise InputError(f"threshold must be between 0 and 1, got {threshold}")
-        return float(threshold)
+    def decision(self, threshold: float | str) -> Decision:
+        """Return which labels are given with a threshold: a number, auto, macro or per-label."""
+        return decide(self._learned(), threshold)
+
+    def untuned(self, threshold: float | str | None) -> str:
+        """Return a line to tell where a tuned threshold is asked for and none was tuned, or ""."""
+        return untuned(self._learned(), threshold)
 
     def explain(self, text: str, label: str) -> Reasons:
         """Return the words of a text that spoke for a label or against it, heaviest first.
@@ -346,7 +372,7 @@ class Tagger(Configured):
         raw, Y = plain._rank_known(corpus, PLACES, "calibrating", progress)
         self.learned_ = calibrated_on(learned, raw, Y)
         ranking = self.learned_.calibrated(raw)
-        self.scores_ = dict(judge(self.labels_, Y, ranking, self._threshold("auto"), (1, 3, 5)))
+        self.scores_ = dict(judge(self.labels_, Y, ranking, self.decision("auto"), (1, 3, 5)))
         return self
 
     # --- scoring ------------------------------------------------------------------------------
@@ -372,14 +398,14 @@ class Tagger(Configured):
         ks
             The places at which rankings are cut.
         threshold
-            From which probability on a label counts as given, for F1 and its kin.
+            From which probability on a label counts as given, for F1 and its kin; as for `tag`.
         labels_of
             A tagger that `learn` made of this one, by whose label counts PSP is weighed, so that
             the scores of both can be compared.
         progress
             Where progress is shown.
         """
-        self._threshold(threshold)  # a wrong one is told before the work
+        decision = self.decision(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
         space = self.labels_
         if labels_of is not None:
@@ -389,7 +415,10 @@ class Tagger(Configured):
                     "labels_of knows other labels: give what learn made of this tagger"
                 )
         ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
-        return judge(self.labels_, Y, ranking, self._threshold(threshold), ks, space)
+        scores = judge(self.labels_, Y, ranking, decision, ks, space)
+        if said := self.untuned(threshold):
+            scores.notes.append(said)
+        return scores
 
     def rank_known(
         self, texts: Any, labels: Any = None, *, k: int = PLACES, progress: Progress | None = None
@@ -422,11 +451,7 @@ class Tagger(Configured):
         threshold: float | str = "auto",
     ) -> Scores:
         """Return the scores of what `rank_known` returned; ``evaluate`` does both."""
-        return judge(self.labels_, Y, ranking, self._threshold(threshold), ks)
-
-    def decision(self, threshold: float | str = "auto") -> Decision:
-        """Return which labels of a ranking a threshold gives."""
-        return Decision(threshold=self._threshold(threshold))
+        return judge(self.labels_, Y, ranking, self.decision(threshold), ks)
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
@@ -447,7 +472,7 @@ class Tagger(Configured):
         truth: list[tuple[str, ...]] = []
         total = len(corpus) if isinstance(corpus, Sized) else None
         with (progress or Silent()).task(title, total) as shown:
-            for batch in _batches(corpus, SHOWN_DOCUMENTS):
+            for batch in _batches(corpus):
                 rankings.append(self.rank([document.text for document in batch], k))
                 truth.extend(document.labels for document in batch)
                 shown.advance(len(batch))  # once they are tagged, not read
@@ -512,16 +537,18 @@ def _as_texts(texts: Any) -> Iterable[str]:
     return texts
 
 
-def _batches(
-    documents: Iterable[Document], most: int = BATCH_DOCUMENTS
-) -> Iterator[list[Document]]:
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Divide documents into batches that grow while their reader takes little time for one."""
     batch: list[Document] = []
-    characters = 0
+    characters, most = 0, FIRST_DOCUMENTS
     for document in documents:
         batch.append(document)
         characters += len(document.text)
         if len(batch) == most or characters >= BATCH_CHARACTERS:
+            given = time.monotonic()
             yield batch
+            if time.monotonic() - given < FAST:
+                most = min(2 * most, BATCH_DOCUMENTS)
             batch, characters = [], 0
     if batch:
         yield batch

@@ -1,0 +1,149 @@
+"""``labelgrove compare``: which tagger is better, where, and whether it is luck."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelgrove.cli import options
+
+if TYPE_CHECKING:
+    from labelgrove.report.comparison import Comparison
+    from labelgrove.report.records import OverSetsComparison
+
+
+@options.reads_documents
+def compare(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR... | JSON...",
+            help="Saved taggers, with --test; or records that evaluate --json wrote.",
+        ),
+    ],
+    test: Annotated[
+        Path | None, typer.Option(help="Documents with labels that every tagger is asked about.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Metrics separated by commas, such as P@1,nDCG@10,micro-F1."),
+    ] = None,
+    threshold: options.Threshold = "auto",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all that is found to this file.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the tables to this Markdown file.")
+    ] = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option(help="Write the tables to this LaTeX file; they need the package booktabs."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page with tables and figures to this HTML file.")
+    ] = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    *,
+    context: typer.Context,
+    reading: options.Reading,
+) -> None:
+    """Compare taggers on the same documents, or records of several data sets.
+
+    Differences come with intervals and p-values: of the paired bootstrap and of the Wilcoxon test
+    on one test set, of the Wilcoxon and Friedman tests over data sets.
+    """
+    from labelgrove.cli.tables import print_report_table
+    from labelgrove.report.findings import findings
+
+    outputs = {"--json": json_file, "--markdown": markdown, "--latex": latex, "--report": report}
+    for option, file in outputs.items():
+        options.check_output(option, file)
+    metrics = None if metric is None else [part.strip() for part in metric.split(",")]
+    if _are_taggers(sources, test):
+        asked = _Asked(metrics, threshold, seed, threads, quiet)
+        found = findings(_on_one_set(sources, test, asked, reading))
+    else:
+        found = findings(_over_sets(sources, metrics))
+    for table in found.tables:
+        print_report_table(table)
+        print()
+    for note in found.notes:
+        print(note)
+    if json_file is not None:
+        written = json.dumps(found.record, ensure_ascii=False, indent=1, allow_nan=False)
+        options.write_output(json_file, written + "\n")
+    if markdown is not None:
+        options.write_output(markdown, found.markdown())
+    if latex is not None:
+        options.write_output(latex, found.latex())
+    if report is not None:
+        command = shlex.join(["labelgrove", *context.obj])
+        options.write_output(report, found.page(command))
+    for file in filter(None, outputs.values()):
+        print(f"written to {file}")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of a comparison on one test set."""
+
+    metrics: list[str] | None
+    threshold: str | None
+    seed: int
+    threads: int | None
+    quiet: bool
+
+
+def _are_taggers(sources: list[Path], test: Path | None) -> bool:
+    """Tell whether folders are given, not records; refuse both together."""
+    folders = [source for source in sources if source.is_dir()]
+    if folders and len(folders) < len(sources):
+        other = next(source for source in sources if source not in folders)
+        raise typer.BadParameter(
+            f"give folders of taggers, or records: {folders[0]} is a folder, {other} is not"
+        )
+    if folders and test is None:
+        raise typer.BadParameter("give the documents to compare the taggers on: --test FILE")
+    if test is not None and not folders:
+        raise typer.BadParameter(f"--test is for folders of taggers, and {sources[0]} is none")
+    return bool(folders)
+
+
+def _on_one_set(
+    folders: list[Path], test: Path | None, asked: _Asked, reading: options.Reading
+) -> Comparison:
+    from labelgrove.evaluation import check_metrics
+    from labelgrove.report.comparison import METRICS, compare, places
+    from labelgrove.report.contestants import ask_saved
+
+    assert test is not None
+    if len(folders) < 2:
+        raise typer.BadParameter(
+            f"give two taggers or more; labelgrove evaluate {folders[0]} {test} scores one"
+        )
+    metrics = check_metrics(asked.metrics or METRICS)
+    corpus = reading.open(test)
+    contestants = ask_saved(
+        folders,
+        corpus,
+        k=places(metrics),
+        threshold=options.read_threshold(asked.threshold),
+        threads=asked.threads,
+        progress=options.open_progress(asked.quiet),
+    )
+    found = compare(contestants, corpus, metrics=metrics, seed=asked.seed)
+    options.say_skipped(corpus)
+    return found
+
+
+def _over_sets(files: list[Path], metrics: list[str] | None) -> OverSetsComparison:
+    from labelgrove.report.records import compare_records, read_record
+
+    return compare_records([read_record(file) for file in files], metrics)

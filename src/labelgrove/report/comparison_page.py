@@ -1,0 +1,131 @@
+"""The parts of a comparison's page: tables, scores with intervals, the critical difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labelgrove.evaluation import LOWER_IS_BETTER, Ranks
+from labelgrove.report import comparison_tables, record_tables
+from labelgrove.report.comparison import Comparison
+from labelgrove.report.comparison_tables import BY_FREQUENCY
+from labelgrove.report.contestants import overlap_table
+from labelgrove.report.figures import INK, SERIES, drawn
+from labelgrove.report.page import Section, beside, captioned, paragraph, text
+from labelgrove.report.records import OverSetsComparison
+from labelgrove.report.wording import named
+
+LONGEST = 22  # characters of a name beside a figure's axis
+
+
+def comparison_sections(found: Comparison) -> list[Section]:
+    """Return the parts of the page of a comparison on one test set."""
+    scores = comparison_tables.score_table(found).html()
+    if found.tested:
+        told = (
+            "Dots are scores, lines their 95% intervals. Blue: the best, filled, and what is not "
+            "significantly different from it."
+        )
+        scores += paragraph(told) + beside([_intervals(found, metric) for metric in found.metrics])
+        scores += comparison_tables.interval_table(found).html()
+    frequency = [comparison_tables.frequency_table(found, key).html() for key in BY_FREQUENCY]
+    lead = (
+        "Labels in three groups that hold equal shares of all occurrences in training: a few "
+        "frequent ones, more in the middle, and the long tail of the rare."
+    )
+    return [
+        Section("Scores", scores),
+        Section("Every two", comparison_tables.pair_table(found).html()),
+        Section("Quality and cost", comparison_tables.cost_table(found).html()),
+        Section("Where each wins", paragraph(lead) + "\n".join(frequency)),
+        Section("How far they agree", overlap_table(found.contestants).html()),
+    ]
+
+
+def record_sections(found: OverSetsComparison) -> list[Section]:
+    """Return the parts of the page of a comparison over several data sets."""
+    sections = []
+    for standing in found.standings:
+        body = record_tables.score_table(found, standing).html()
+        if standing.ranks is not None and len(found.systems) > 1:
+            body += _ranks(found.systems, standing.metric, standing.ranks)
+        sections.append(Section(standing.metric, body))
+    rest = record_tables.tables(found)[len(found.standings) :]
+    if rest:
+        sections.append(Section("Tests and cost", "\n".join(table.html() for table in rest)))
+    return sections
+
+
+def _intervals(found: Comparison, metric: str) -> str:
+    """Return a metric of all with its intervals, the best on top."""
+    sign = 1 if metric in LOWER_IS_BETTER else -1
+    order = sorted(range(len(found.names)), key=lambda i: sign * found.scores[i][metric].value)
+    best, level = found.best(metric), found.level_with_best(metric)
+
+    def draw(axes: Any) -> None:
+        for place, number in enumerate(order):
+            value, low, high = (100 * part for part in found.scores[number][metric])
+            colour = SERIES[0] if number in best | level else SERIES[1]
+            axes.plot([low, high], [place, place], color=colour)
+            filled = colour if number in best else "none"
+            axes.plot(value, place, "o", color=colour, markerfacecolor=filled, markersize=7)
+        axes.set_yticks(range(len(order)), [named(found.names[i], LONGEST) for i in order])
+        axes.set_ylim(len(order) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+
+    figure = drawn(draw, label=f"{metric} with 95% intervals", height=80 + 26 * len(order))
+    return captioned(figure, text(f"{metric}, %"))
+
+
+def _ranks(systems: Sequence[str], metric: str, ranks: Ranks) -> str:
+    """Return average ranks on a line, those not told apart joined by bars."""
+    order = np.argsort(ranks.average, kind="stable")
+    average = ranks.average[order]
+    groups = joined(average.tolist(), ranks.critical)
+
+    def draw(axes: Any) -> None:
+        for place, (number, rank) in enumerate(zip(order, average, strict=True)):
+            axes.plot([rank, rank], [-1, place], color=INK, linewidth=0.8)
+            axes.plot(rank, place, "o", color=SERIES[0], markersize=6)
+            label = f"  {named(systems[number], LONGEST)}  {rank:.2f}"
+            right = rank > (len(systems) + 1) / 2
+            axes.text(rank, place, label, va="center", ha="right" if right else "left")
+        for level, (start, end) in enumerate(groups):
+            height = -1.6 - 0.5 * level
+            ends = [average[start] - 0.03, average[end] + 0.03]
+            axes.plot(ends, [height, height], color=SERIES[1], linewidth=4)
+        axes.set_ylim(len(order) - 0.5, -2.0 - 0.5 * max(len(groups), 1))
+        axes.set_xlim(0.8, len(systems) + 0.2)
+        axes.set_xticks(range(1, len(systems) + 1))
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("average rank, 1 is the best")
+
+    caption = f"Average ranks by {metric}"
+    if ranks.critical is not None:
+        caption += (
+            f"; bars join systems that are not told apart (critical difference "
+            f"{ranks.critical:.2f})"
+        )
+    height = 110 + 24 * len(order) + 12 * len(groups)
+    return captioned(drawn(draw, label=caption, height=height), text(caption))
+
+
+def joined(average: Sequence[float], critical: float | None) -> list[tuple[int, int]]:
+    """Return the longest runs of ranks, sorted, that differ by less than the critical difference.
+
+    Examples
+    --------
+    >>> joined([1.0, 1.5, 2.5, 4.0], 1.2)
+    [(0, 1), (1, 2)]
+    """
+    if critical is None:
+        return []
+    found: list[tuple[int, int]] = []
+    for start, rank in enumerate(average):
+        end = max(i for i, other in enumerate(average) if other - rank < critical)
+        if end > start and (not found or end > found[-1][1]):
+            found.append((start, end))
+    return found

@@ -1,0 +1,193 @@
+"""A comparison as tables, and as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from itertools import combinations
+from math import isnan
+from typing import Any
+
+from labelgrove.evaluation import overlap
+from labelgrove.report.comparison import FOUND_IN, GROUPS, LEVEL, Comparison
+from labelgrove.report.contestants import SHARED, overlap_table
+from labelgrove.report.tables import Table
+from labelgrove.report.wording import duration, percent, several, size
+
+MARK = "†"
+NONE = "–"
+BY_FREQUENCY = {
+    "found": f"Occurrences of labels found among the best {FOUND_IN}, by frequency, %",
+    "macro-F1": "macro-F1 of labels given, by frequency, %",
+    "AUPR": "AUPR of labels with at least 5 test documents, by frequency, %",
+    "AUC": "AUC of the same labels, %",
+}
+
+
+def tables(found: Comparison) -> list[Table]:
+    """Return all that was found, the most important first."""
+    return [
+        score_table(found),
+        *([interval_table(found)] if found.tested else []),
+        pair_table(found),
+        cost_table(found),
+        overlap_table(found.contestants),
+        *(frequency_table(found, key) for key in BY_FREQUENCY),
+    ]
+
+
+def notes(found: Comparison) -> list[str]:
+    """Return what the tables' marks mean, and what else a reader should know."""
+    how = [
+        f"{MARK}: not significantly different from the best (paired bootstrap, "
+        f"{found.resamples:,} samples, p of at least {LEVEL:g} after Holm's correction for the "
+        "pairs of a metric)",
+        "intervals hold 95% of the samples; Wilcoxon's signed-rank test is over the documents' "
+        "scores, and is corrected alike",
+    ]
+    costs = "time is that of reading and tagging the test documents, after a first one"
+    if any(each.memory is not None for each in found.contestants):
+        costs += (
+            "; memory is the most that the whole process held while a tagger was loaded and used, "
+            "with what files it read from memory maps"
+        )
+    return [*(how if found.tested else []), costs, *found.notes]
+
+
+def score_table(found: Comparison) -> Table:
+    """Return the metrics of all, the best in bold, marks on what is level with it."""
+    rows = [[name] for name in found.names]
+    bold = set()
+    for column, metric in enumerate(found.metrics, 1):
+        level = found.level_with_best(metric)
+        bold |= {(number, column) for number in found.best(metric)}
+        for number, row in enumerate(rows):
+            mark = MARK if number in level else ""
+            row.append(percent(found.scores[number][metric].value) + mark)
+    title = f"Scores on {found.test} ({several(found.documents, 'document')}), %"
+    return Table(["", *found.metrics], rows, title=title, bold=bold)
+
+
+def interval_table(found: Comparison) -> Table:
+    """Return where the metrics of all lie in 95 of 100 samples."""
+    rows = [
+        [name, *(_span(scores[metric].low, scores[metric].high) for metric in found.metrics)]
+        for name, scores in zip(found.names, found.scores, strict=True)
+    ]
+    return Table(["", *found.metrics], rows, title="95% intervals, %")
+
+
+def pair_table(found: Comparison) -> Table:
+    """Return the differences of every two, in points, with what the tests say."""
+    names = found.names
+    rows = []
+    for pair in found.pairs:
+        within = NONE if pair.low is None else _span(pair.low, pair.high, sign="+")
+        documents = NONE if pair.better is None else f"{pair.better:,} / {pair.worse:,}"
+        who = [pair.metric, names[pair.first], names[pair.second]]
+        tests = [p_value(pair.p), p_value(pair.wilcoxon)]
+        rows.append([*who, f"{100 * pair.value:+.1f}", within, *tests, documents])
+    heads = ["", "first", "second", "difference", "95% interval"]
+    heads += ["p, bootstrap", "p, Wilcoxon", "documents"]
+    title = "Every two, in points, and documents on which the first is better / worse"
+    return Table(heads, rows, title=title, words=3)
+
+
+def cost_table(found: Comparison) -> Table:
+    """Return quality beside what each takes."""
+    shown = "nDCG@5" if "nDCG@5" in found.metrics else found.metrics[0]
+    rows = []
+    for each, scores in zip(found.contestants, found.scores, strict=True):
+        a_document = f"{1000 * each.seconds / found.documents:.3g} ms"
+        memory = NONE if each.memory is None else size(each.memory)
+        times = [duration(each.seconds), a_document]
+        quality = percent(scores[shown].value)
+        rows.append([each.name, each.model, quality, *times, memory, size(each.size)])
+    heads = ["", "model", f"{shown}, %", "time to tag", "a document", "memory", "on disk"]
+    return Table(heads, rows, title="Quality and cost", words=2)
+
+
+def frequency_table(found: Comparison, key: str) -> Table:
+    """Return one metric of the groups of frequency, the best of each in bold."""
+    rows = [
+        [name, *(percent(group[key]) for group in groups)]
+        for name, groups in zip(found.names, found.groups, strict=True)
+    ]
+    bold = set()
+    for column in range(len(GROUPS)):
+        best = max(groups[column][key] for groups in found.groups)
+        bold |= {(i, column + 1) for i, own in enumerate(found.groups) if own[column][key] == best}
+    heads = list(GROUPS)
+    if key in ("found", "macro-F1"):  # the areas are of other groups
+        sizes = zip(GROUPS, found.group_sizes, strict=True)
+        heads = [f"{group} ({several(n, 'label')})" for group, n in sizes]
+    return Table(["", *heads], rows, title=BY_FREQUENCY[key], bold=bold)
+
+
+def record(found: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain values."""
+    names = found.names
+
+    def named(numbers: Set[int]) -> list[str]:
+        return [names[number] for number in sorted(numbers)]
+
+    return {
+        "test": found.test,
+        "documents": found.documents,
+        "resamples": found.resamples,
+        "taggers": [_contestant(found, number) for number in range(len(names))],
+        "best": {metric: named(found.best(metric)) for metric in found.metrics},
+        "level": {metric: named(found.level_with_best(metric)) for metric in found.metrics},
+        "pairs": [
+            {**pair._asdict(), "first": names[pair.first], "second": names[pair.second]}
+            for pair in found.pairs
+        ],
+        "overlap": [
+            {
+                "first": first.name,
+                "second": second.name,
+                "top": list(SHARED),
+                "shares": overlap(first.ranking, second.ranking, SHARED).tolist(),
+            }
+            for first, second in combinations(found.contestants, 2)
+        ],
+        "notes": notes(found),
+    }
+
+
+def _contestant(found: Comparison, number: int) -> dict[str, Any]:
+    each, scores = found.contestants[number], found.scores[number]
+    # NaN is no JSON: the area of a group without labels
+    groups = [
+        {key: None if isnan(value) else value for key, value in group.items()}
+        for group in found.groups[number]
+    ]
+    return {
+        "tagger": each.name,
+        "model": each.model,
+        "scores": {metric: scores[metric].value for metric in found.metrics},
+        "intervals": {metric: list(scores[metric][1:]) for metric in found.metrics}
+        if found.tested
+        else None,
+        "groups": dict(zip(GROUPS, groups, strict=True)),
+        "seconds": each.seconds,
+        "memory": each.memory,
+        "size": each.size,
+    }
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value as papers print it.
+
+    Examples
+    --------
+    >>> p_value(0.04321), p_value(0.0004), p_value(None)
+    ('0.043', '< 0.001', '–')
+    """
+    if p is None:
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _span(low: float, high: float | None, *, sign: str = "") -> str:
+    assert high is not None  # both ends are there, or none
+    return f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"

@@ -1,0 +1,90 @@
+"""What a comparison found, of either kind, ready to be shown and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from labelgrove._version import __version__
+from labelgrove.report import comparison_tables, record_tables
+from labelgrove.report.comparison import Comparison
+from labelgrove.report.comparison_page import comparison_sections, record_sections
+from labelgrove.report.page import Section, page, paragraph, text
+from labelgrove.report.records import OverSetsComparison
+from labelgrove.report.tables import Table
+from labelgrove.report.wording import several
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A comparison as tables, notes, plain values and a page.
+
+    Parameters
+    ----------
+    title, lead
+        What was compared, in a line each.
+    tables
+        The most important first.
+    notes
+        What a reader should know.
+    record
+        All of it as plain values, for JSON.
+    draw
+        Returns the parts of a page; called only for a page, since figures need an extra.
+    """
+
+    title: str
+    lead: str
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    record: Mapping[str, Any]
+    draw: Callable[[], Sequence[Section]]
+
+    def markdown(self) -> str:
+        """Return the tables and notes as a Markdown file."""
+        notes = "\n".join(f"- {note}" for note in self.notes)
+        parts = [f"# {self.title}", *(table.markdown() for table in self.tables), notes]
+        return "\n\n".join(parts) + "\n"
+
+    def latex(self) -> str:
+        """Return the tables as LaTeX, to be put into a document, and the notes as comments."""
+        notes = "\n".join(f"% {note}" for note in self.notes)
+        head = f"% {self.title}\n% needs \\usepackage{{booktabs}}"
+        return "\n\n".join([head, *(table.latex() for table in self.tables), notes]) + "\n"
+
+    def page(self, command: str) -> str:
+        """Return a page; ``command`` is the command line that asks for it."""
+        notes = "".join(f"<li>{text(note)}</li>" for note in self.notes)
+        made = f'<pre class="wrapped">{text(command)}</pre>' + paragraph(
+            f"labelgrove {__version__}"
+        )
+        sections = [
+            *self.draw(),
+            Section("Notes", f"<ul>{notes}</ul>"),
+            Section("How this was made", made),
+        ]
+        return page(self.title, sections, lead=paragraph(self.lead))
+
+
+def findings(found: Comparison | OverSetsComparison) -> Findings:
+    """Return a comparison in a form that can be shown and written."""
+    if isinstance(found, Comparison):
+        return Findings(
+            f"{several(len(found.names), 'tagger')} on {found.test}",
+            f"{', '.join(found.names)} on {several(found.documents, 'document')}.",
+            comparison_tables.tables(found),
+            comparison_tables.notes(found),
+            comparison_tables.record(found),
+            partial(comparison_sections, found),
+        )
+    systems, sets = several(len(found.systems), "system"), several(len(found.sets), "data set")
+    return Findings(
+        f"{systems} on {sets}",
+        f"{', '.join(found.systems)} on {', '.join(found.sets)}.",
+        record_tables.tables(found),
+        record_tables.notes(found),
+        record_tables.record(found),
+        partial(record_sections, found),
+    )

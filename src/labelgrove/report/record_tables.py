@@ -1,0 +1,133 @@
+"""A comparison over several data sets as tables, and as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from labelgrove.evaluation import Ranks
+from labelgrove.report.comparison_tables import NONE, p_value
+from labelgrove.report.records import OverSetsComparison, Standing
+from labelgrove.report.tables import Table
+from labelgrove.report.wording import duration, percent, several, size
+
+
+def tables(found: OverSetsComparison) -> list[Table]:
+    """Return all that was found: scores and ranks of each metric, tests, then time and size."""
+    result = [score_table(found, standing) for standing in found.standings]
+    if any(each.p is not None for standing in found.standings for each in standing.pairs.values()):
+        result.append(pair_table(found))
+    told = found.table.values()
+    if any(record.seconds is not None for record in told):
+        result.append(_cost_table(found, "Time to tag", "seconds"))
+    if any(record.size is not None for record in told):
+        result.append(_cost_table(found, "On disk", "size"))
+    return result
+
+
+def notes(found: OverSetsComparison) -> list[str]:
+    """Return what Friedman's test says, what cannot be said, and what is missing."""
+    tested = [
+        _friedman(standing.metric, standing.ranks)
+        for standing in found.standings
+        if standing.ranks is not None and standing.ranks.friedman.p is not None
+    ]
+    return [*tested, *dict.fromkeys(_untested(found)), *found.notes]
+
+
+def _friedman(metric: str, ranks: Ranks) -> str:
+    return (
+        f"{metric}: Friedman's chi-square is {ranks.friedman.statistic:.2f}, p "
+        f"{p_value(ranks.friedman.p)}; average ranks that differ by less than "
+        f"{ranks.critical:.2f} are not told apart (Nemenyi, 0.05)"
+    )
+
+
+def _untested(found: OverSetsComparison) -> list[str]:
+    """Return why there are no p-values, where there are none."""
+    said = []
+    for standing in found.standings:
+        if standing.ranks is None:
+            said.append("no data set has results of all systems, so there are no average ranks")
+        elif standing.ranks.friedman.note:
+            said.append(f"Friedman: {standing.ranks.friedman.note}")
+        said += [f"Wilcoxon: {each.note}" for each in standing.pairs.values() if each.note]
+    return said
+
+
+def score_table(found: OverSetsComparison, standing: Standing) -> Table:
+    """Return the scores of one metric on each data set, and the average ranks."""
+    rows = []
+    for i, system in enumerate(found.systems):
+        scores = [found.score(i, j, standing.metric) for j in range(len(found.sets))]
+        rank = NONE if standing.ranks is None else f"{standing.ranks.average[i]:.2f}"
+        rows.append([system, *(NONE if s is None else percent(s) for s in scores), rank])
+    bold = {(i, j + 1) for j in range(len(found.sets)) for i in found.best(j, standing.metric)}
+    if standing.ranks is not None:
+        best = standing.ranks.average.min()
+        ranked = enumerate(standing.ranks.average)
+        bold |= {(i, len(found.sets) + 1) for i, rank in ranked if rank == best}
+    title = f"{standing.metric} on {several(len(found.sets), 'data set')}, %"
+    return Table(["", *found.sets, "average rank"], rows, title=title, bold=bold)
+
+
+def pair_table(found: OverSetsComparison) -> Table:
+    """Return Wilcoxon's test of every two systems over data sets, by each metric."""
+    rows = []
+    for standing in found.standings:
+        for (i, j), each in standing.pairs.items():
+            wins = f"{found.wins(i, j, standing.metric)} / {found.wins(j, i, standing.metric)}"
+            who = [standing.metric, found.systems[i], found.systems[j]]
+            rows.append([*who, wins, p_value(each.p)])
+    title = "Every two over data sets: Wilcoxon's test, after Holm's correction"
+    return Table(["", "first", "second", "wins / losses", "p"], rows, title=title, words=3)
+
+
+def _cost_table(found: OverSetsComparison, title: str, key: str) -> Table:
+    say = {"seconds": duration, "size": size}[key]
+
+    def cell(i: int, j: int) -> str:
+        record = found.table.get((i, j))
+        value = None if record is None else getattr(record, key)
+        return NONE if value is None else say(value)
+
+    columns = range(len(found.sets))
+    rows = [[system, *(cell(i, j) for j in columns)] for i, system in enumerate(found.systems)]
+    return Table(["", *found.sets], rows, title=title)
+
+
+def record(found: OverSetsComparison) -> dict[str, Any]:
+    """Return the comparison as plain values."""
+    return {
+        "systems": list(found.systems),
+        "sets": list(found.sets),
+        "complete_sets": [found.sets[j] for j in found.complete],
+        "scores": {
+            metric: {
+                system: {
+                    data: found.score(i, j, metric)
+                    for j, data in enumerate(found.sets)
+                    if (i, j) in found.table
+                }
+                for i, system in enumerate(found.systems)
+            }
+            for metric in found.metrics
+        },
+        "standings": {each.metric: _standing(each, found.systems) for each in found.standings},
+        "notes": notes(found),
+    }
+
+
+def _standing(standing: Standing, systems: Sequence[str]) -> dict[str, Any]:
+    ranked = standing.ranks
+    return {
+        "average_ranks": None
+        if ranked is None
+        else dict(zip(systems, ranked.average.tolist(), strict=True)),
+        "friedman": None if ranked is None else ranked.friedman._asdict(),
+        "critical_difference": None if ranked is None else ranked.critical,
+        "pairs": [
+            {"first": systems[i], "second": systems[j], **each._asdict()}
+            for (i, j), each in standing.pairs.items()
+        ],
+    }

@@ -1,0 +1,63 @@
+"""Which of the ranked labels a tagger gives: thresholds by their names, or as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelgrove.core.errors import InputError
+from labelgrove.evaluation import Decision
+from labelgrove.evaluation.threshold import FALLBACK
+from labelgrove.tagger.learning import Learned
+
+GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
+PER_LABEL = "per-label"
+
+
+def decide(learned: Learned, threshold: float | str) -> Decision:
+    """Return the decision that a threshold stands for.
+
+    Parameters
+    ----------
+    learned
+        With thresholds that were tuned, or not.
+    threshold
+        ``"auto"``, ``"macro"``, ``"per-label"`` or a probability.
+    """
+    if threshold == PER_LABEL:
+        return Decision(threshold=_of_labels(learned))
+    if isinstance(threshold, str):
+        if threshold not in GOALS:
+            raise InputError(
+                f"threshold must be a number, auto, macro or per-label, got {threshold!r}"
+            )
+        return Decision(threshold=learned.thresholds[GOALS[threshold]])
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold must be between 0 and 1, got {threshold}")
+    return Decision(threshold=float(threshold))
+
+
+def untuned(learned: Learned, threshold: float | str | None) -> str:
+    """Return what to tell who asks for a tuned threshold where none was tuned; else nothing."""
+    if threshold not in GOALS or learned.tuned:
+        return ""
+    said = f"nothing was held out to tune a threshold on, so {threshold} is {FALLBACK}"
+    return f"{said}; {_way_out(learned)}"
+
+
+def _of_labels(learned: Learned) -> NDArray[np.float32]:
+    """Return a threshold for each label, shape (L,); those learned later have that of macro."""
+    if learned.by_label is None:
+        raise InputError(
+            "this tagger has no thresholds of single labels, which are tuned on held-out "
+            f"documents; {_way_out(learned)}"
+        )
+    later = learned.labels.n_labels - len(learned.by_label)
+    common = np.full(later, learned.thresholds["macro"], np.float32)
+    return np.concatenate([learned.by_label, common])
+
+
+def _way_out(learned: Learned) -> str:
+    if learned.model.name == "consensus":
+        return "combine again with --valid FILE (Tagger.calibrate)"
+    return "train again with --validation 0.1 or --valid FILE (Tagger.calibrate)"
