@@ -103,27 +103,27 @@ def run(page, folder):
 def alike(printed, shown):
     """Tell whether a page shows what was printed.
 
-    A line of three dots stands for any lines. Numbers with a decimal point may differ by a
-    fiftieth: processors round differently.
+    A line of three dots stands for any lines, and spaces for any number of them. Numbers with a
+    decimal point may differ by a fiftieth: processors round differently.
     """
-    pattern = "".join(
-        r"(?:.*\n)*?" if line.strip() == "..." else _loose(line.rstrip()) + r"[ ]*\n"
-        for line in shown.splitlines()
-    )
-    found = re.fullmatch(pattern, printed if printed.endswith("\n") else printed + "\n")
-    if found is None:
+    return _follow(printed.splitlines(), shown.splitlines())
+
+
+def _follow(lines, wanted):
+    if not wanted:
+        return not lines
+    if wanted[0].strip() == "...":
+        return any(_follow(lines[start:], wanted[1:]) for start in range(len(lines) + 1))
+    return bool(lines) and _same(lines[0], wanted[0]) and _follow(lines[1:], wanted[1:])
+
+
+def _same(*pair):
+    """Tell whether two lines have the same words, and numbers that are close."""
+    one, other = (" ".join(line.split()) for line in pair)
+    if NUMBER.split(one) != NUMBER.split(other):
         return False
-    numbers = [_number(each) for each in NUMBER.findall(shown)]
-    return all(
-        math.isclose(_number(there), here, rel_tol=0.02, abs_tol=0.02)
-        for there, here in zip(found.groups(), numbers, strict=True)
-    )
-
-
-def _loose(line):
-    """Return a pattern of a line in which every number with a decimal point is a group."""
-    words = [re.sub(r"(\\ )+", r"[ ]+", re.escape(each)) for each in NUMBER.split(line)]
-    return rf"[ ]*({NUMBER.pattern})".join(re.sub(r"\[ \]\+$", "[ ]*", each) for each in words)
+    numbers = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    return all(math.isclose(_number(a), _number(b), rel_tol=0.02, abs_tol=0.02) for a, b in numbers)
 
 
 def _number(text):
