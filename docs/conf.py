@@ -36,6 +36,7 @@ html_math_renderer = "mathml"
 default_role = "py:obj"
 add_module_names = False
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Features")}
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 napoleon_google_docstring = False

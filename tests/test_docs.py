@@ -7,12 +7,14 @@ import sys
 
 import pytest
 
+from browser import DESK, PHONE, viewed
 from documented import ROOT, alike, examples, goes_on_from, pages, run
 from labelgrove import models
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ELSEWHERE = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["'](?:https?:)?//""")
 OF_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//")
+LOOKED_AT = ["index", "tutorial", "metrics", "models/laco", "reference/commands", "reference/text"]
 TRIED = [page for page in pages() if any(each.runs and not each.reason for each in examples(page))]
 NOT_RUN = {
     "downloads an encoder from the hub": 3,
@@ -103,35 +105,50 @@ def _anchors(file):
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
-def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as ``make docs`` does it: a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
     call = ["-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", "docs"]
     done = subprocess.run(
-        [sys.executable, *call, "-d", str(tmp_path / "doctrees"), ".", str(site)],
+        [sys.executable, *call, "-d", str(folder / "doctrees"), ".", str(folder / "html")],
         capture_output=True,
         cwd=ROOT,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
     for file in site.rglob("*"):
         if file.suffix in (".html", ".css"):
             found = file.read_text(encoding="utf-8")
             assert not ELSEWHERE.search(found), file
             assert not OF_STYLES.search(found), file
-    _check_pages(site)
 
 
-def _check_pages(site):
-    """Check that the first page leads to every other, and that generated tables are there."""
+def test_the_first_page_leads_to_every_other(site):
     first = (site / "docs/index.html").read_text("utf-8")
     listed = {"index", *re.findall(r'href="([^"#]+)\.html"', first)}
     for page in (ROOT / "docs").rglob("*.md"):
         name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
         assert name in listed, f"{page} is in no table of contents"
-    commands = (site / "docs/reference/commands.html").read_text("utf-8")
-    assert "--labels-field" in commands
+
+
+def test_what_is_generated_is_there(site):
+    assert "--labels-field" in (site / "docs/reference/commands.html").read_text("utf-8")
     assert "<math" in (site / "docs/metrics.html").read_text("utf-8")
     for name in models.names():
         page = (site / f"docs/models/{name}.html").read_text("utf-8")
         assert all(setting in page for setting in models.MODELS.find(name).setting_names())
+
+
+@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (DESK, True)])
+@pytest.mark.parametrize("page", LOOKED_AT)
+def test_pages_fit_a_phone_and_a_desk(site, browser, page, width, dark):
+    with viewed(browser, site / "docs" / f"{page}.html", width=width, dark=dark) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert all(request.startswith(("file:", "data:")) for request in seen.requests)
+        assert not seen.complaints
