@@ -139,7 +139,7 @@ def test_models_lists_them():
 def test_models_lists_the_settings_of_one():
     told = labelgrove("models", "bonsai").stdout
     beam = next(line.split() for line in told.splitlines() if line.startswith("beam"))
-    assert beam[:3] == ["beam", "10", "Nodes"]
+    assert beam[:4] == ["beam", "10", "5..30:log", "Nodes"]
     assert "did you mean 'bonsai'" in labelgrove("models", "bonsay", check=2).stderr
 
 
