@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 JOBS ?= 2
 
-.PHONY: demo test check format clean
+.PHONY: demo test check format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -24,6 +24,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs
+	@echo "open build/docs/index.html"
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

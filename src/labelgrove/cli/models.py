@@ -46,15 +46,14 @@ def _settings(name: str) -> None:
 
 
 def settings(name: str) -> list[list[str]]:
-    """Return the settings of a model: default, as --set takes it, range of tune, meaning."""
+    """Return the settings of a model: each with its default, where tune searches, its meaning."""
     from labelgrove.core.ranges import as_text
     from labelgrove.models import MODELS
 
     model = MODELS.find(name)
-    meanings, defaults = model.meanings(), model.defaults()
+    meanings, defaults, ranges = model.meanings(), model.defaults(), model.ranges()
     if not defaults.get("encoder", "-"):
         defaults["encoder"] = getattr(model, "default_encoder", "")
-    ranges = model.ranges()
     return [
         [setting, as_text(value), str(ranges.get(setting, "")), meanings[setting]]
         for setting, value in defaults.items()

@@ -7,7 +7,9 @@ searches ask an estimator for a few methods only; they are here.
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
+from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
@@ -15,6 +17,8 @@ import numpy as np
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.threads import workers
+
+ELSEWHERE = re.compile(r"as for `([\w.]+)\.(\w+)`")  # a docstring that points to another class
 
 
 class Configured:
@@ -55,6 +59,8 @@ class Configured:
     def meanings(cls) -> dict[str, str]:
         """Return what each setting means, as docstrings say; empty where they do not.
 
+        Where one says "as for" another class, that class is asked.
+
         Examples
         --------
         >>> class Beam(Configured):
@@ -74,7 +80,7 @@ class Configured:
         told: dict[str, str] = {}
         for each in (*reversed((cls.shared or object).__mro__), *reversed(cls.__mro__)):
             told |= _parameters(each.__dict__.get("__doc__") or "")
-        return {name: told.get(name, "") for name in cls.setting_names()}
+        return {name: _followed(name, told.get(name, "")) for name in cls.setting_names()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; with ``deep`` also those of nested parts, as ``part__setting``."""
@@ -164,6 +170,15 @@ def _parameters(docstring: str) -> dict[str, str]:
             for name in names:
                 found[name].append(line.strip())
     return {name: " ".join(text).replace("``", "") for name, text in found.items()}
+
+
+def _followed(name: str, meaning: str) -> str:
+    """Return what a setting means, where need be by the class that a docstring points to."""
+    found = ELSEWHERE.search(meaning)
+    if found is None:
+        return meaning
+    other: type[Configured] = getattr(import_module(found[1]), found[2])
+    return other.meanings().get(name, meaning)
 
 
 def _fresh(value: Any) -> Any:

@@ -73,7 +73,7 @@ class Given(Featurizer):
         return stack(parts, self.n_features_, tidy=False)
 
     def transform(self, texts: Iterable[str]) -> csr_array:
-        """Return the rows of texts, shape (n, n_features_), float32."""
+        """Return the rows of texts, shape (n, ``n_features_``), float32."""
         self.check_fitted()
         parts = list(self._parse(texts, self.n_features_, drop=True))
         return stack(parts, self.n_features_, tidy=False)

@@ -1,0 +1,47 @@
+"""``{settings} NAME``: what a model can be told, from its class, so that it never goes stale.
+
+The text inside the directive is for readers of the plain file, and is not shown on the site.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from tables import literal, table
+
+from labelgrove.cli.models import settings
+from labelgrove.models import MODELS
+
+COLUMNS = ("setting", "default", "tune searches", "meaning")
+
+
+class Settings(SphinxDirective):
+    """Where a model comes from, what it needs, and its settings with their defaults."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return a sentence and a table."""
+        name = self.arguments[0]
+        entry = MODELS.entries()[name]
+        rows = [
+            [literal(setting), literal(default), searched, meaning]
+            for setting, default, searched, meaning in settings(name)
+        ]
+        return [_origin(entry.paper, entry.extra), table(COLUMNS, rows)]
+
+
+def _origin(paper: str, extra: str) -> nodes.paragraph:
+    found = nodes.paragraph()
+    found += nodes.Text(f"Paper: {paper}. " if paper else "")
+    found += nodes.Text("Needs the extra " if extra else "Needs no extra.")
+    found += [literal(extra), nodes.Text(".")] if extra else []
+    return found
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Make the directive known."""
+    app.add_directive("settings", Settings)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
