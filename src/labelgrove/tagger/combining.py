@@ -34,22 +34,31 @@ def combine(taggers: Sequence[Learned]) -> Learned:
 
 
 def together(spaces: Sequence[LabelSpace]) -> LabelSpace:
-    """Return one space with the labels of all; the first that knows a label tells of it.
+    """Return one space with the labels and concepts of all; the first that knows one tells of it.
 
-    Of different counts of a label, and of documents, the largest is taken.
+    Of different counts of a label, and of documents, the largest is taken. Whatever stands above
+    a concept is known to the space that tells of it, so no circle can come about.
     """
     first: dict[str, tuple[LabelSpace, int]] = {}
     counts: dict[str, int] = {}
     for space in spaces:
-        for number, label in enumerate(space.ids[: space.n_labels]):
+        for number, label in enumerate(space.ids):
             first.setdefault(label, (space, number))
-            counts[label] = max(counts.get(label, 0), int(space.counts[number]))
-    ids = sorted(first)
+        for label, count in zip(
+            space.ids, space.counts.tolist(), strict=False
+        ):  # labels come first
+            counts[label] = max(counts.get(label, 0), count)
+    ids = [*sorted(counts), *sorted(first.keys() - counts.keys())]
+    told = [first[label] for label in ids]
+    numbers = {label: number for number, label in enumerate(ids)}
     return LabelSpace(
         ids,
-        [counts[label] for label in ids],
+        [counts[label] for label in ids[: len(counts)]],
         max(space.n_documents for space in spaces),
-        names=[first[label][0].names[first[label][1]] for label in ids],
-        descriptions=[first[label][0].descriptions[first[label][1]] for label in ids],
-        alternatives=[first[label][0].alternatives[first[label][1]] for label in ids],
+        names=[space.names[number] for space, number in told],
+        descriptions=[space.descriptions[number] for space, number in told],
+        alternatives=[space.alternatives[number] for space, number in told],
+        parents=[
+            [numbers[space.ids[above]] for above in space.parents[number]] for space, number in told
+        ],
     )
