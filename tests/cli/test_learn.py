@@ -142,8 +142,8 @@ def test_explanations_show_similar_documents(old, tmp_path):
     written = page.read_text()
     assert "<caption>3 of the 10 most similar documents have it</caption>" in written
     assert (
-        f"<td>1.00</td><td>yes</td><td>{NOISE} &lt;i&gt;&amp;</td><td>new, of number 00, "
-        in written
+        f'<th scope="row">1.00</th><td>yes</td><td>{NOISE} &lt;i&gt;&amp;</td>'
+        "<td>new, of number 00, " in written
     )
     assert "<table" not in called_page(old, tmp_path, "centroid")
 
