@@ -160,6 +160,30 @@ def test_labels_that_nobody_knows_are_told(three):
     assert "1 document without a label" in told
 
 
+def test_concepts_that_nobody_uses_are_no_labels_of_the_hamming_loss(three):
+    corpus, asked = three
+    wide = LabelSpace([*IDS, "c1", "c2", "c3"], asked[0].labels.counts, 100)  # three concepts
+    lists = [list(document.labels) for document in corpus]
+    lists[0], lists[1] = ["c2", "unheard"], ["unheard"]
+    with_concepts = [replace(each, labels=wide) for each in asked]
+    given = read_corpus((["x"] * 60, lists))
+    found = compare(with_concepts, given, metrics=["hamming-loss"])
+    Y = wide.encode(lists, unseen="append")
+    for each, scores in zip(asked, found.scores, strict=True):
+        told = evaluate(Y, each.ranking, threshold=each.decision)["hamming-loss"]
+        # of 12 columns, c1 and c3 are of no document
+        assert scores["hamming-loss"].value == pytest.approx(told * Y.shape[1] / 10)
+
+
+def test_areas_do_not_depend_on_how_many_places_a_metric_asks_for(monkeypatch, three):
+    corpus, asked = three
+    monkeypatch.setattr("labelgrove.report.comparison.PLACES", 3)
+    cut = [replace(each, ranking=each.ranking.top(3)) for each in asked]
+    for one, other in zip(compare(asked, corpus).groups, compare(cut, corpus).groups, strict=True):
+        for key in ("AUC", "AUPR"):
+            assert [group[key] for group in one] == [group[key] for group in other]
+
+
 def test_groups_of_frequency(three):
     corpus, asked = three
     found = compare(asked, corpus, metrics=["P@1"])

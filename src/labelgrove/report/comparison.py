@@ -24,6 +24,7 @@ from labelgrove.evaluation import (
     check_metrics,
     frequency_groups,
     holm,
+    labels_in_use,
     wilcoxon,
 )
 from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums, resampled, values
@@ -182,6 +183,7 @@ def compare(
             names,
             propensities=space.propensities(n_columns=Y.shape[1]),
             threshold=each.decision,
+            n_labels=labels_in_use(Y, space.n_labels),
         )
         for each in asked
     ]
@@ -268,7 +270,7 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
         by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups, threshold=decision)
         for decision in (Decision(top=FOUND_IN), asked.decision)
     )
-    ranked = areas_by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups)
+    ranked = areas_by_frequency(Y, asked.ranking.top(PLACES), space.counts, n_groups=n_groups)
     return [
         {
             "found": one["micro-recall"],
@@ -295,9 +297,8 @@ def _notes(contestants: Sequence[Contestant], space: LabelSpace, Y: csr_array) -
             "the taggers have learned from different documents: PSP and the groups by frequency "
             "take the largest count of a label that any of them has seen, for all"
         )
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    if unseen := int((counts[space.n_labels :] > 0).sum()):
-        share = counts[space.n_labels :].sum() / counts.sum()
+    if unseen := labels_in_use(Y, space.n_labels) - space.n_labels:
+        share = (Y.indices >= space.n_labels).mean()
         notes.append(
             f"{several(unseen, 'label')} ({share:.1%} of the occurrences) "
             "none of them knows: misses for all"
