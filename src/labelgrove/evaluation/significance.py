@@ -181,12 +181,13 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
     return SignedRanks(float(found.statistic), float(found.pvalue), len(gaps))
 
 
-def without_noise(gaps: Floats) -> Floats:
-    """Return differences of scores, any shape, without what sums leave behind by rounding.
+def without_noise(scores: ArrayLike) -> Floats:
+    """Return scores or differences of them, any shape, without what sums leave by rounding.
 
-    What is equal then differs by 0, and gaps of one size share their ranks.
+    What is equal then differs by 0, and scores or gaps of one size share their ranks.
     """
-    return np.round(gaps, 12)
+    given: Floats = np.asarray(scores, np.float64)
+    return np.round(given, 12)
 
 
 def holm(p: Sequence[float]) -> list[float]:

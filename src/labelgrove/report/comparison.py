@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isclose
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from labelgrove.evaluation import (
     Interval,
     additive,
     areas_by_frequency,
+    best_of,
     by_frequency,
     check_metrics,
     frequency_groups,
@@ -129,8 +129,7 @@ class Comparison:
     def best(self, metric: str) -> set[int]:
         """Return the numbers of the contestants with the best value."""
         found = [scores[metric].value for scores in self.scores]
-        top = min(found) if metric in LOWER_IS_BETTER else max(found)
-        return {i for i, value in enumerate(found) if isclose(value, top, abs_tol=1e-12)}
+        return best_of(found, lower_is_better=metric in LOWER_IS_BETTER)
 
     def level_with_best(self, metric: str) -> set[int]:
         """Return the numbers of those that are not significantly worse than a best one."""
@@ -228,7 +227,8 @@ def _pairs(
     found: list[Pair] = []
     for pair in combinations(range(len(scores)), 2):
         # the better one first, of equal ones that which was given first
-        first, second = sorted(pair, key=lambda number: -sign * scores[number][metric].value)
+        ahead = without_noise(scores[pair[0]][metric].value - scores[pair[1]][metric].value)
+        first, second = pair if sign * ahead >= 0 else pair[::-1]
         gap = difference(
             scores[first][metric].value - scores[second][metric].value,
             samples[first][metric] - samples[second][metric],

@@ -7,6 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from labelgrove.evaluation import best_of
 from labelgrove.report.comparison import FOUND_IN, GROUPS, LEVEL, Comparison
 from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.tables import Table
@@ -115,8 +116,8 @@ def frequency_table(found: Comparison, key: str) -> Table:
     ]
     bold = set()
     for column in range(len(GROUPS)):
-        best = max(groups[column][key] for groups in found.groups)
-        bold |= {(i, column + 1) for i, own in enumerate(found.groups) if own[column][key] == best}
+        best = best_of([groups[column][key] for groups in found.groups])
+        bold |= {(i, column + 1) for i in best}
     heads = list(GROUPS)
     if key in ("found", "macro-F1"):  # the areas are of other groups
         sizes = zip(GROUPS, found.group_sizes, strict=True)
