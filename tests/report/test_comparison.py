@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Lines
 from labelgrove.core.ranking import Ranking
 from labelgrove.corpus import read_corpus
 from labelgrove.evaluation import (
@@ -247,6 +248,8 @@ def test_what_is_wrong_is_told(three):
     corpus, asked = three
     with pytest.raises(InputError, match="two taggers or more, got 1"):
         compare(asked[:1], corpus)
+    with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
+        compare(asked, corpus, resamples=0)
     with pytest.raises(InputError, match="unknown metric 'P@x'"):
         compare(asked, corpus, metrics=["P@x"])
 
@@ -262,6 +265,13 @@ def test_more_pairs_draw_more_samples(three):
     assert compare(many, corpus, metrics=["P@1"]).resamples == 2000
     assert compare(asked, corpus, metrics=["P@1"], resamples=50).resamples == 50
     assert places(["P@5", "micro-F1"]) == 100
+
+
+def test_many_documents_draw_fewer_samples_and_progress_is_shown(monkeypatch, three, capsys):
+    corpus, asked = three
+    monkeypatch.setattr("labelgrove.evaluation.resampling.MANY", 59)
+    assert compare(asked[:2], corpus, metrics=["P@1"], progress=Lines()).resamples == 200
+    assert "drawing: 200 samples in" in capsys.readouterr().err
 
 
 def test_an_area_without_labels_is_no_number_in_the_table_and_none_in_json():

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelgrove.core.errors import InputError
-from labelgrove.evaluation.significance import wilcoxon, without_noise
+from labelgrove.evaluation.significance import FEWEST, wilcoxon, without_noise
 
 Floats = NDArray[np.float64]
-
-FEWEST = 6  # five sets of one mind give Wilcoxon's p = 2 / 2**5 = 0.0625, whatever the scores
 
 
 class OverSets(NamedTuple):

@@ -18,6 +18,8 @@ from labelgrove.evaluation.resampling import Additive, resampled, values
 
 Floats = NDArray[np.float64]
 
+FEWEST = 6  # five pairs of one mind give Wilcoxon's p = 2 / 2**5 = 0.0625, whatever the scores
+
 
 class Interval(NamedTuple):
     """A metric and where it lies in most samples."""

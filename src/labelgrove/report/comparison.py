@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
@@ -27,18 +28,22 @@ from labelgrove.evaluation import (
     labels_in_use,
     wilcoxon,
 )
-from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums, resampled, values
-from labelgrove.evaluation.significance import difference, interval, without_noise
+from labelgrove.evaluation.resampling import (
+    AVERAGES,
+    Additive,
+    Sums,
+    enough_samples,
+    resampled,
+    values,
+)
+from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
 from labelgrove.labels import LabelSpace
 from labelgrove.report.contestants import PLACES, Contestant, alike
-from labelgrove.report.wording import several
+from labelgrove.report.wording import GROUPS, several
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
-GROUPS = ("frequent", "middle", "rare")
 FOUND_IN = 5  # places among which the labels of a group are looked for
-FEWEST = 6  # documents: five of one mind cannot give Wilcoxon's test a p-value below 0.05
 LEVEL = 0.05
-RESAMPLES = 1000
 FOR_A_PAIR = 200  # samples; p-values from fewer could not be small after Holm's correction
 
 
@@ -148,6 +153,7 @@ def compare(
     metrics: Sequence[str] = METRICS,
     resamples: int | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare what several taggers answered to the documents of a corpus.
 
@@ -163,9 +169,12 @@ def compare(
     metrics
         Names as `evaluate` gives them, all but ``coverage@k``.
     resamples
-        Samples of the bootstrap; by default 1,000, or 200 for each pair where that is more.
+        Samples of the bootstrap; by default 1,000, or 200 with more than 50,000 documents, or
+        200 for each pair where that is more.
     seed
         Of the samples.
+    progress
+        Where progress is shown; nowhere by default.
     """
     names = check_metrics(metrics)
     if len(contestants) < 2:
@@ -174,7 +183,9 @@ def compare(
     space = asked[0].labels
     Y = space.encode((document.labels for document in corpus), unseen="append")
     n_pairs = len(asked) * (len(asked) - 1) // 2
-    drawn = resamples or max(RESAMPLES, FOR_A_PAIR * n_pairs)
+    drawn = max(enough_samples(Y.shape[0]), FOR_A_PAIR * n_pairs)
+    if resamples is not None:
+        drawn = resamples
     parts = [
         additive(
             Y,
@@ -186,7 +197,7 @@ def compare(
         )
         for each in asked
     ]
-    samples = resampled(parts, resamples=drawn, seed=seed)
+    samples = resampled(parts, resamples=drawn, seed=seed, progress=progress)
     scores = [
         {name: interval(value, own[name]) for name, value in values(part).items()}
         for part, own in zip(parts, samples, strict=True)
