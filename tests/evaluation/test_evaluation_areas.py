@@ -34,6 +34,14 @@ def test_half_for_ties_is_scikit_learns_value(k):
         assert found.auc[0] == pytest.approx(roc_auc_score(Y.toarray()[:, 0], scores[:, 0]))
 
 
+def test_the_last_score_may_be_any_number():
+    Y = csr_array(np.array([[0], [1], [0]], np.float32))
+    ranking = Ranking(np.array([[0], [0], [-1]]), np.array([[0.5], [-1.0], [0.0]]))
+    found = areas(Y, ranking)
+    assert found.auc[0] == pytest.approx(0.5)
+    assert found.aupr[0] == pytest.approx(0.5)
+
+
 def test_a_positive_that_is_not_listed_earns_nothing():
     Y = csr_array(np.array([[1], [0], [1], [0], [1], [0]], np.float32))
     labels = np.array([[0], [0], [0], [0], [-1], [-1]])

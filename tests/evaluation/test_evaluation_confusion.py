@@ -27,7 +27,9 @@ def test_by_hand():
     assert confused_labels(Y, Ranking(labels, scores), most=2) == found[:2]
 
 
-def test_pair_by_pair():
+@pytest.mark.parametrize("at_once", [1, 50, 1 << 21])
+def test_pair_by_pair(monkeypatch, at_once):
+    monkeypatch.setattr("labelgrove.evaluation.confusion.AT_ONCE", at_once)
     rng = np.random.default_rng(0)
     Y = csr_array((rng.random((60, 12)) < 0.25).astype(np.float32))
     ranking = Ranking.from_dense(rng.random((60, 12)), 6)
@@ -40,6 +42,7 @@ def test_pair_by_pair():
     found = confused_labels(Y, ranking, threshold=Decision(top=4), most=1000)
     assert {each[:2]: each.weight for each in found} == pytest.approx(weights)
     assert {each[:2]: each.documents for each in found} == documents
+    assert confused_labels(Y, ranking, threshold=Decision(top=4), most=7) == found[:7]
     falling = np.array([each.weight for each in found])
     np.testing.assert_allclose(falling, sorted(weights.values(), reverse=True))
 

@@ -98,6 +98,51 @@ def test_the_paired_bootstrap_draws_the_same_documents():
     assert turned.p == found["macro-F1"].p
 
 
+def frequent_and_single(frequent, single):
+    """20 labels with 30 documents each and 200 with one; which shares of both are given."""
+    labels = np.concatenate([np.repeat(np.arange(20), 30), np.arange(20, 220)])
+    found = np.concatenate([np.arange(20) < frequent * 20, np.arange(200) < single * 200])
+    ranking = Ranking(np.where(found[labels], labels, -1)[:, None], found[labels][:, None])
+    Y = csr_array((np.ones(800), (np.arange(800), labels)), shape=(800, 220))
+    return additive(Y, ranking, [f"macro-{of}" for of in ("precision", "recall", "F1")])
+
+
+def test_an_interval_of_a_macro_average_holds_its_value_with_many_labels_of_one_document():
+    for name, each in bootstrap(frequent_and_single(1.0, 0.0)).items():
+        assert each.value == pytest.approx(20 / 220), name
+        assert 0 <= each.low < each.value < each.high < 0.11, name
+
+
+def test_an_interval_of_macro_f1_holds_its_value_where_every_label_has_a_hit_and_a_miss():
+    # 2 a / (2 a + b) is curved in the weights a and b of the two documents
+    labels = np.repeat(np.arange(300), 2)
+    found = np.where(np.arange(600) % 2, labels, -1)[:, None]
+    Y = csr_array((np.ones(600), (np.arange(600), labels)), shape=(600, 300))
+    ranking = Ranking(found, (found >= 0).astype(np.float32))
+    low, high = bootstrap(additive(Y, ranking, ["macro-F1"]))["macro-F1"][1:]
+    assert low < 2 / 3 < high
+
+
+def test_equal_macro_averages_do_not_differ_whether_frequent_or_rare_labels_are_found():
+    frequent, rare = frequent_and_single(1.0, 0.0), frequent_and_single(0.0, 0.1)
+    for name, each in paired_bootstrap(frequent, rare).items():
+        assert each.value == pytest.approx(0), name
+        assert each.low < 0 < each.high, name
+        assert each.p > 0.5, name
+
+
+def test_one_document_that_differs_is_no_significant_difference():
+    one = paired_bootstrap(frequent_and_single(1.0, 0.0), frequent_and_single(1.0, 0.005))
+    assert one["macro-F1"].value == pytest.approx(-1 / 220)
+    assert all(each.p > 0.5 for each in one.values()), "37 of 100 samples do not have it"
+
+
+def test_an_interval_stays_within_0_and_1():
+    assert interval(1.0, np.array([0.2, 0.4, 0.9])).high == 1.0
+    assert interval(0.0, np.array([0.2, 0.4, 0.9])).low == 0.0
+    assert difference(0.0, np.array([0.2, 0.4, 0.9])).low < 0
+
+
 def test_p_is_twice_the_share_on_the_other_side_with_one_more_sample():
     samples = np.array([-0.1, 0.0, *[0.2] * 97])
     assert difference(0.2, samples).p == pytest.approx(2 * 3 / 100)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Lines
 from labelgrove.core.ranking import Ranking
 from labelgrove.corpus import read_corpus
 from labelgrove.evaluation import (
@@ -160,6 +161,30 @@ def test_labels_that_nobody_knows_are_told(three):
     assert "1 document without a label" in told
 
 
+def test_concepts_that_nobody_uses_are_no_labels_of_the_hamming_loss(three):
+    corpus, asked = three
+    wide = LabelSpace([*IDS, "c1", "c2", "c3"], asked[0].labels.counts, 100)  # three concepts
+    lists = [list(document.labels) for document in corpus]
+    lists[0], lists[1] = ["c2", "unheard"], ["unheard"]
+    with_concepts = [replace(each, labels=wide) for each in asked]
+    given = read_corpus((["x"] * 60, lists))
+    found = compare(with_concepts, given, metrics=["hamming-loss"])
+    Y = wide.encode(lists, unseen="append")
+    for each, scores in zip(asked, found.scores, strict=True):
+        told = evaluate(Y, each.ranking, threshold=each.decision)["hamming-loss"]
+        # of 12 columns, c1 and c3 are of no document
+        assert scores["hamming-loss"].value == pytest.approx(told * Y.shape[1] / 10)
+
+
+def test_areas_do_not_depend_on_how_many_places_a_metric_asks_for(monkeypatch, three):
+    corpus, asked = three
+    monkeypatch.setattr("labelgrove.report.comparison.PLACES", 3)
+    cut = [replace(each, ranking=each.ranking.top(3)) for each in asked]
+    for one, other in zip(compare(asked, corpus).groups, compare(cut, corpus).groups, strict=True):
+        for key in ("AUC", "AUPR"):
+            assert [group[key] for group in one] == [group[key] for group in other]
+
+
 def test_groups_of_frequency(three):
     corpus, asked = three
     found = compare(asked, corpus, metrics=["P@1"])
@@ -223,6 +248,8 @@ def test_what_is_wrong_is_told(three):
     corpus, asked = three
     with pytest.raises(InputError, match="two taggers or more, got 1"):
         compare(asked[:1], corpus)
+    with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
+        compare(asked, corpus, resamples=0)
     with pytest.raises(InputError, match="unknown metric 'P@x'"):
         compare(asked, corpus, metrics=["P@x"])
 
@@ -238,6 +265,13 @@ def test_more_pairs_draw_more_samples(three):
     assert compare(many, corpus, metrics=["P@1"]).resamples == 2000
     assert compare(asked, corpus, metrics=["P@1"], resamples=50).resamples == 50
     assert places(["P@5", "micro-F1"]) == 100
+
+
+def test_many_documents_draw_fewer_samples_and_progress_is_shown(monkeypatch, three, capsys):
+    corpus, asked = three
+    monkeypatch.setattr("labelgrove.evaluation.resampling.MANY", 59)
+    assert compare(asked[:2], corpus, metrics=["P@1"], progress=Lines()).resamples == 200
+    assert "drawing: 200 samples in" in capsys.readouterr().err
 
 
 def test_an_area_without_labels_is_no_number_in_the_table_and_none_in_json():

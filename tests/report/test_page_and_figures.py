@@ -6,7 +6,8 @@ import pytest
 
 from browser import DESK, PHONE, viewed
 from labelgrove.report.figures import SERIES, drawn, grouped
-from labelgrove.report.page import Section, beside, captioned, page, paragraph, scrolling, text
+from labelgrove.report.page import Section, beside, captioned, page, paragraph, text
+from labelgrove.report.tables import Table
 
 HOSTILE = "<script>alert('run')</script><img src=x onerror=alert(1)>\"'&"
 
@@ -22,11 +23,11 @@ def curve(axes):
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    cells = "".join(f"<td>a wide cell {number}</td>" for number in range(60))
+    cells = [f"a wide cell {number}" for number in range(60)]
     body = (
         paragraph(HOSTILE, kind="note")
         + beside([captioned(drawn(curve, label=f"Curve {n}"), text(HOSTILE)) for n in range(2)])
-        + scrolling(f"<table><tr>{cells}</tr></table>", label="Wide")
+        + Table(cells, [cells], title="Wide").html()
         + f"<p>{text('long' * 500)}</p>"
     )
     found = tmp_path_factory.mktemp("page") / "page.html"

@@ -70,6 +70,13 @@ def test_a_loss_ranks_the_other_way():
     assert found.wins(0, 1, "hamming-loss") == 7
 
 
+def test_scores_that_differ_by_rounding_are_equal():
+    found = compare_records(records([[0.3, 0.1 + 0.2, 0.2]]), ["P@1"])
+    assert found.standings[0].ranks.average.tolist() == [1.5, 1.5, 3.0]
+    assert found.best(0, "P@1") == {0, 1}
+    assert found.wins(1, 0, "P@1") == 0
+
+
 def test_fewer_than_six_say_so():
     found = findings(compare_records(records(SCORES[:5])))
     assert any("5 data sets are too few for a p-value, it takes 6" in note for note in found.notes)
@@ -144,6 +151,15 @@ def test_reading_records(tmp_path):
     for wrong in ("[]", '{"model": "knn"}', '{"model": "a", "scores": {"P@1": "high"}}'):
         file.write_text(wrong)
         with pytest.raises(InputError, match="holds no scores of a tagger"):
+            read_record(file)
+    for name, wrong in {
+        "documents is '9', not a whole number": '"scores": {"P@1": 0.5}, "documents": "9"',
+        "documents is 9.5, not a whole number": '"scores": {"P@1": 0.5}, "documents": 9.5',
+        "seconds is 'long', not a number": '"scores": {"P@1": 0.5}, "seconds": "long"',
+        "P@1 is nan, not a number": '"scores": {"P@1": NaN}',
+    }.items():
+        file.write_text('{"model": "knn", ' + wrong + "}")
+        with pytest.raises(InputError, match=f"a.json: {name}"):
             read_record(file)
     file.write_text("{")
     with pytest.raises(InputError, match="is no JSON"):

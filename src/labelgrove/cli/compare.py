@@ -133,15 +133,16 @@ def _on_one_set(
     check_different(folders)
     metrics = check_metrics(asked.metrics or METRICS)
     corpus = reading.open(test)
+    progress = options.open_progress(asked.quiet)
     contestants = ask_saved(
         folders,
         corpus,
         k=places(metrics),
         threshold=options.read_threshold(asked.threshold),
         threads=asked.threads,
-        progress=options.open_progress(asked.quiet),
+        progress=progress,
     )
-    found = compare(contestants, corpus, metrics=metrics, seed=asked.seed)
+    found = compare(contestants, corpus, metrics=metrics, seed=asked.seed, progress=progress)
     options.say_skipped(corpus)
     return found
 

@@ -25,12 +25,13 @@ from labelgrove.evaluation.ranks import (
     OverSets,
     Ranks,
     average_ranks,
+    best_of,
     critical_difference,
     ranks,
     wilcoxon_over_sets,
 )
 from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
-from labelgrove.evaluation.scores import evaluate, per_document
+from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.significance import (
     Difference,
@@ -64,6 +65,7 @@ __all__ = [
     "areas",
     "areas_by_frequency",
     "average_ranks",
+    "best_of",
     "bootstrap",
     "by_frequency",
     "capped_rows",
@@ -82,6 +84,7 @@ __all__ = [
     "frequency_groups",
     "holm",
     "judge",
+    "labels_in_use",
     "overlap",
     "pair_divergence",
     "paired_bootstrap",

@@ -84,7 +84,7 @@ def _areas(
 ) -> tuple[float, float]:
     """Return both areas for the listed documents of a label; all others come last together."""
     order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.diff(scores[order], append=-1.0))  # of runs of equal scores
+    ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # of runs of equal scores
     right = np.append(np.cumsum(true[order])[ends], n_true).astype(np.float64)
     wrong = np.append(ends + 1, n) - right
     gained, passed = np.diff(right, prepend=0.0), np.diff(wrong, prepend=0.0)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
 from labelgrove.evaluation.judged import judge
+
+AT_ONCE = 1 << 21  # pairs that are added up at once: with a low threshold there are very many
 
 
 class Confusion(NamedTuple):
@@ -65,15 +70,39 @@ def confused_labels(
     missed, wrong = csr_array(true - correct), csr_array(named - correct)
     missed.eliminate_zeros()
     wrong.eliminate_zeros()
-    larger = np.maximum(np.diff(missed.indptr), np.diff(wrong.indptr))
-    weights = diags_array(1.0 / np.maximum(larger, 1))
+    n_wrong = np.diff(wrong.indptr)
+    weights = diags_array(1.0 / np.maximum(np.maximum(np.diff(missed.indptr), n_wrong), 1))
+    weighted = csr_array(weights @ wrong)
     by_label = csr_array(missed.T)
-    pairs, counts = (csr_array(by_label @ each) for each in (weights @ wrong, wrong))
+    found: list[Confusion] = []
+    for rows in _blocks(by_label @ n_wrong):
+        found += _heaviest(by_label[rows], rows.start, weighted, wrong, most)
+        found = sorted(found, key=_order)[:most]
+    return found
+
+
+def _heaviest(
+    missed: csr_array, first: int, weighted: csr_array, wrong: csr_array, most: int
+) -> list[Confusion]:
+    """Return the heaviest pairs of some missed labels, shape (labels, n), numbered from first."""
+    pairs, counts = (csr_array(missed @ each) for each in (weighted, wrong))
     pairs.sort_indices()
     counts.sort_indices()
-    rows = np.repeat(np.arange(width), np.diff(pairs.indptr))
+    rows = first + np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     order = np.lexsort((pairs.indices, rows, -counts.data, -pairs.data))[:most]
     return [
         Confusion(int(rows[i]), int(pairs.indices[i]), float(pairs.data[i]), int(counts.data[i]))
         for i in order
     ]
+
+
+def _order(pair: Confusion) -> tuple[float, int, int, int]:
+    return (-pair.weight, -pair.documents, pair.missed, pair.given)
+
+
+def _blocks(sizes: NDArray[np.floating]) -> Iterator[slice]:
+    """Cut rows, whose most pairs are given, into runs of some million pairs, or of one row."""
+    numbers = np.cumsum(sizes) // AT_ONCE
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    for start, end in pairwise([*starts.tolist(), len(sizes)]):
+        yield slice(start, end)

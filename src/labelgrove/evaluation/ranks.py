@@ -5,17 +5,16 @@ After Demšar, "Statistical comparisons of classifiers over multiple data sets",
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelgrove.core.errors import InputError
-from labelgrove.evaluation.significance import wilcoxon
+from labelgrove.evaluation.significance import FEWEST, wilcoxon, without_noise
 
 Floats = NDArray[np.float64]
-
-FEWEST = 6  # five sets of one mind give Wilcoxon's p = 2 / 2**5 = 0.0625, whatever the scores
 
 
 class OverSets(NamedTuple):
@@ -93,6 +92,20 @@ def average_ranks(scores: ArrayLike, *, lower_is_better: bool = False) -> Floats
     return average
 
 
+def best_of(scores: Sequence[float | None], *, lower_is_better: bool = False) -> set[int]:
+    """Return the numbers of the best scores, of those that are there.
+
+    Examples
+    --------
+    >>> best_of([0.3, None, 0.1 + 0.2, 0.2])
+    {0, 2}
+    """
+    given = np.array(scores, np.float64)  # None becomes NaN
+    there = {i: s for i, s in enumerate(without_noise(given)) if not np.isnan(s)}
+    top = (min if lower_is_better else max)(there.values(), default=None)
+    return {number for number, score in there.items() if score == top}
+
+
 def critical_difference(n_systems: int, n_sets: int, alpha: float = 0.05) -> float:
     """Return by how much average ranks must differ to differ significantly (Nemenyi 1963).
 
@@ -153,4 +166,4 @@ def _table(scores: ArrayLike) -> Floats:
         raise InputError(
             f"system {column} has no score on data set {row}: rank what has all of them"
         )
-    return given
+    return without_noise(given)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import at_k
@@ -29,6 +30,8 @@ AVERAGES = tuple(
     f"{kind}-{of}" for kind in ("micro", "macro") for of in ("precision", "recall", "F1")
 )
 LOWER_IS_BETTER = frozenset({"hamming-loss"})
+SAMPLES, FEWER_SAMPLES = 1000, 200
+MANY = 50_000  # documents above which fewer are drawn
 BLOCK_BYTES = 1 << 26  # of weights and sums by label of the samples that are drawn at once
 
 
@@ -175,8 +178,23 @@ def values(metrics: Mapping[str, Additive]) -> dict[str, float]:
     return {name: float(value) for name, value in zip(metrics, found, strict=True)}
 
 
+def enough_samples(n: int) -> int:
+    """Return how many samples of n documents to draw: of many fewer, which take long.
+
+    Examples
+    --------
+    >>> enough_samples(50_000), enough_samples(50_001)
+    (1000, 200)
+    """
+    return SAMPLES if n <= MANY else FEWER_SAMPLES
+
+
 def resampled(
-    systems: Sequence[Mapping[str, Additive]], *, resamples: int = 1000, seed: int = 0
+    systems: Sequence[Mapping[str, Additive]],
+    *,
+    resamples: int = SAMPLES,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> list[dict[str, Floats]]:
     """Return the metrics of several systems on samples of the documents, the same for all.
 
@@ -190,6 +208,8 @@ def resampled(
         Number of samples.
     seed
         Of the draws.
+    progress
+        Where progress is shown; nowhere by default.
 
     Returns
     -------
@@ -201,12 +221,14 @@ def resampled(
     rng = generator(seed, "bootstrap")
     found = [np.empty((resamples, len(metrics))) for metrics in systems]
     block = max(BLOCK_BYTES // (8 * (2 * n + _widest(systems))), 1)
-    for start in range(0, resamples, block):
-        rows = range(start, min(start + block, resamples))
-        drawn = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in rows]
-        weights = np.array(drawn, np.float64)
-        for metrics, values in zip(systems, found, strict=True):
-            values[start : rows.stop] = _values(metrics, weights)
+    with (progress or Silent()).task("drawing", resamples, "samples") as task:
+        for start in range(0, resamples, block):
+            rows = range(start, min(start + block, resamples))
+            drawn = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in rows]
+            weights = np.array(drawn, np.float64)
+            for metrics, values in zip(systems, found, strict=True):
+                values[start : rows.stop] = _values(metrics, weights)
+            task.advance(len(rows))
     return [
         {name: values[:, i] for i, name in enumerate(metrics)}
         for metrics, values in zip(systems, found, strict=True)

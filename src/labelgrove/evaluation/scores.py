@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
@@ -155,6 +156,27 @@ def parse(metric: str) -> tuple[str, int]:
         return metric, 0
     known = [*(f"{name}@k" for name in (*AT_K, *PROPENSITY)), *OF_SETS]
     raise UnknownNameError("metric per document", metric, known)
+
+
+def labels_in_use(Y: csr_array, n_known: int) -> int:
+    """Return how many labels the Hamming loss of a tagger is averaged over.
+
+    Those are the labels it knows, and the others that documents have: concepts of a vocabulary
+    that nobody uses are no labels.
+
+    Parameters
+    ----------
+    Y
+        True labels, sparse, shape (n, M); the first columns are those that the tagger knows.
+    n_known
+        How many it knows.
+
+    Examples
+    --------
+    >>> labels_in_use(csr_array([[1, 0, 0, 0], [0, 0, 0, 1]]), n_known=2)
+    3
+    """
+    return n_known + len(np.unique(Y.indices[Y.indices >= n_known]))
 
 
 def _check_ks(ks: Iterable[int]) -> list[int]:

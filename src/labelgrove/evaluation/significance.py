@@ -18,6 +18,8 @@ from labelgrove.evaluation.resampling import Additive, resampled, values
 
 Floats = NDArray[np.float64]
 
+FEWEST = 6  # five pairs of one mind give Wilcoxon's p = 2 / 2**5 = 0.0625, whatever the scores
+
 
 class Interval(NamedTuple):
     """A metric and where it lies in most samples."""
@@ -111,23 +113,44 @@ def paired_bootstrap(
 
 
 def interval(value: float, samples: Floats, level: float = 0.95) -> Interval:
-    """Return a value with the percentile interval of its samples, shape (resamples,)."""
-    if not 0 < level < 1:
-        raise InputError(f"level must be above 0 and below 1, got {level}")
-    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high))
+    """Return a score with the percentile interval of its samples, shape (resamples,).
+
+    The samples are moved so that their mean is the score, see `centred`.
+    """
+    low, high = _span(centred(value, samples), level)
+    return Interval(value, max(low, 0.0), min(high, 1.0))  # moved, a score may leave [0, 1]
 
 
 def difference(value: float, samples: Floats, level: float = 0.95) -> Difference:
     """Return a difference with interval and p-value from its samples, shape (resamples,).
 
-    The p-value is twice the share of samples in which the sign is another, or the difference
-    0. One is added to both counts: the difference itself is one sample more, and no p-value is 0.
+    The samples are moved so that their mean is the difference, see `centred`. The p-value is twice
+    the share of those in which the sign is another. Samples without a difference count for either
+    sign, before they are moved too: a small move must not make them one of many with a sign. One
+    is added to both counts: the difference itself is one sample more, and no p-value is 0.
     """
-    gaps = without_noise(samples)
-    rare = min(int((gaps <= 0).sum()), int((gaps >= 0).sum()))
+    moved = centred(value, samples)
+    gaps, equal = without_noise(moved), without_noise(samples) == 0
+    rare = min(int((equal | (gaps <= 0)).sum()), int((equal | (gaps >= 0)).sum()))
     p = min(2 * (rare + 1) / (len(samples) + 1), 1.0)
-    return Difference(*interval(value, samples, level), p)
+    return Difference(value, *_span(moved, level), p)
+
+
+def centred(value: float, samples: Floats) -> Floats:
+    """Return samples of a metric, shape (resamples,), moved so that their mean is its value.
+
+    Means over documents hardly move. Macro averages do: rare labels fall out of many samples, and
+    F1 of a label with few documents is curved, so that the samples lie beside the value.
+    """
+    moved: Floats = value + without_noise(samples - samples.mean())
+    return moved
+
+
+def _span(samples: Floats, level: float) -> tuple[float, float]:
+    if not 0 < level < 1:
+        raise InputError(f"level must be above 0 and below 1, got {level}")
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
@@ -160,12 +183,13 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
     return SignedRanks(float(found.statistic), float(found.pvalue), len(gaps))
 
 
-def without_noise(gaps: Floats) -> Floats:
-    """Return differences of scores, any shape, without what sums leave behind by rounding.
+def without_noise(scores: ArrayLike) -> Floats:
+    """Return scores or differences of them, any shape, without what sums leave by rounding.
 
-    What is equal then differs by 0, and gaps of one size share their ranks.
+    What is equal then differs by 0, and scores or gaps of one size share their ranks.
     """
-    return np.round(gaps, 12)
+    given: Floats = np.asarray(scores, np.float64)
+    return np.round(given, 12)
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
-from labelgrove.evaluation import Decision, Judged, judge
+from labelgrove.evaluation import Decision, Judged, judge, labels_in_use
 from labelgrove.labels import LabelSpace
 from labelgrove.report.choosing import Chosen, choose
 from labelgrove.tagger import Scores, Tagger
@@ -70,8 +70,7 @@ class Assessment:
     @property
     def n_used(self) -> int:
         """Number of labels that training or test documents have."""
-        unknown = self.judged.n_positives[self.space.n_labels :]
-        return self.space.n_labels + int((unknown > 0).sum())
+        return labels_in_use(self.judged.Y, self.space.n_labels)
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isclose
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
@@ -20,24 +20,30 @@ from labelgrove.evaluation import (
     Interval,
     additive,
     areas_by_frequency,
+    best_of,
     by_frequency,
     check_metrics,
     frequency_groups,
     holm,
+    labels_in_use,
     wilcoxon,
 )
-from labelgrove.evaluation.resampling import AVERAGES, Additive, Sums, resampled, values
-from labelgrove.evaluation.significance import difference, interval, without_noise
+from labelgrove.evaluation.resampling import (
+    AVERAGES,
+    Additive,
+    Sums,
+    enough_samples,
+    resampled,
+    values,
+)
+from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
 from labelgrove.labels import LabelSpace
 from labelgrove.report.contestants import PLACES, Contestant, alike
-from labelgrove.report.wording import several
+from labelgrove.report.wording import GROUPS, several
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
-GROUPS = ("frequent", "middle", "rare")
 FOUND_IN = 5  # places among which the labels of a group are looked for
-FEWEST = 6  # documents: five of one mind cannot give Wilcoxon's test a p-value below 0.05
 LEVEL = 0.05
-RESAMPLES = 1000
 FOR_A_PAIR = 200  # samples; p-values from fewer could not be small after Holm's correction
 
 
@@ -128,8 +134,7 @@ class Comparison:
     def best(self, metric: str) -> set[int]:
         """Return the numbers of the contestants with the best value."""
         found = [scores[metric].value for scores in self.scores]
-        top = min(found) if metric in LOWER_IS_BETTER else max(found)
-        return {i for i, value in enumerate(found) if isclose(value, top, abs_tol=1e-12)}
+        return best_of(found, lower_is_better=metric in LOWER_IS_BETTER)
 
     def level_with_best(self, metric: str) -> set[int]:
         """Return the numbers of those that are not significantly worse than a best one."""
@@ -148,6 +153,7 @@ def compare(
     metrics: Sequence[str] = METRICS,
     resamples: int | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare what several taggers answered to the documents of a corpus.
 
@@ -163,9 +169,12 @@ def compare(
     metrics
         Names as `evaluate` gives them, all but ``coverage@k``.
     resamples
-        Samples of the bootstrap; by default 1,000, or 200 for each pair where that is more.
+        Samples of the bootstrap; by default 1,000, or 200 with more than 50,000 documents, or
+        200 for each pair where that is more.
     seed
         Of the samples.
+    progress
+        Where progress is shown; nowhere by default.
     """
     names = check_metrics(metrics)
     if len(contestants) < 2:
@@ -174,7 +183,9 @@ def compare(
     space = asked[0].labels
     Y = space.encode((document.labels for document in corpus), unseen="append")
     n_pairs = len(asked) * (len(asked) - 1) // 2
-    drawn = resamples or max(RESAMPLES, FOR_A_PAIR * n_pairs)
+    drawn = max(enough_samples(Y.shape[0]), FOR_A_PAIR * n_pairs)
+    if resamples is not None:
+        drawn = resamples
     parts = [
         additive(
             Y,
@@ -182,10 +193,11 @@ def compare(
             names,
             propensities=space.propensities(n_columns=Y.shape[1]),
             threshold=each.decision,
+            n_labels=labels_in_use(Y, space.n_labels),
         )
         for each in asked
     ]
-    samples = resampled(parts, resamples=drawn, seed=seed)
+    samples = resampled(parts, resamples=drawn, seed=seed, progress=progress)
     scores = [
         {name: interval(value, own[name]) for name, value in values(part).items()}
         for part, own in zip(parts, samples, strict=True)
@@ -226,7 +238,8 @@ def _pairs(
     found: list[Pair] = []
     for pair in combinations(range(len(scores)), 2):
         # the better one first, of equal ones that which was given first
-        first, second = sorted(pair, key=lambda number: -sign * scores[number][metric].value)
+        ahead = without_noise(scores[pair[0]][metric].value - scores[pair[1]][metric].value)
+        first, second = pair if sign * ahead >= 0 else pair[::-1]
         gap = difference(
             scores[first][metric].value - scores[second][metric].value,
             samples[first][metric] - samples[second][metric],
@@ -268,7 +281,7 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
         by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups, threshold=decision)
         for decision in (Decision(top=FOUND_IN), asked.decision)
     )
-    ranked = areas_by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups)
+    ranked = areas_by_frequency(Y, asked.ranking.top(PLACES), space.counts, n_groups=n_groups)
     return [
         {
             "found": one["micro-recall"],
@@ -295,9 +308,8 @@ def _notes(contestants: Sequence[Contestant], space: LabelSpace, Y: csr_array) -
             "the taggers have learned from different documents: PSP and the groups by frequency "
             "take the largest count of a label that any of them has seen, for all"
         )
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    if unseen := int((counts[space.n_labels :] > 0).sum()):
-        share = counts[space.n_labels :].sum() / counts.sum()
+    if unseen := labels_in_use(Y, space.n_labels) - space.n_labels:
+        share = (Y.indices >= space.n_labels).mean()
         notes.append(
             f"{several(unseen, 'label')} ({share:.1%} of the occurrences) "
             "none of them knows: misses for all"

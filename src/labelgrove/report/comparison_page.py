@@ -15,7 +15,7 @@ from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.figures import INK, SERIES, drawn
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.records import OverSetsComparison
-from labelgrove.report.wording import named
+from labelgrove.report.wording import ABOUT_GROUPS, named
 
 LONGEST = 22  # characters of a name beside a figure's axis
 
@@ -31,15 +31,11 @@ def comparison_sections(found: Comparison) -> list[Section]:
         scores += paragraph(told) + beside([_intervals(found, metric) for metric in found.metrics])
         scores += comparison_tables.interval_table(found).html()
     frequency = [comparison_tables.frequency_table(found, key).html() for key in BY_FREQUENCY]
-    lead = (
-        "Labels in three groups that hold equal shares of all occurrences in training: a few "
-        "frequent ones, more in the middle, and the long tail of the rare."
-    )
     return [
         Section("Scores", scores),
         Section("Every two", comparison_tables.pair_table(found).html()),
         Section("Quality and cost", comparison_tables.cost_table(found).html()),
-        Section("Where each wins", paragraph(lead) + "\n".join(frequency)),
+        Section("Where each wins", paragraph(ABOUT_GROUPS) + "\n".join(frequency)),
         Section("How far they agree", overlap_table(agreements(found.contestants)).html()),
     ]
 

@@ -7,10 +7,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from labelgrove.report.comparison import FOUND_IN, GROUPS, LEVEL, Comparison
+from labelgrove.evaluation import best_of
+from labelgrove.report.comparison import FOUND_IN, LEVEL, Comparison
 from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import duration, percent, several, size
+from labelgrove.report.wording import GROUPS, duration, percent, several, size
 
 MARK = "†"
 NONE = "–"
@@ -40,14 +41,14 @@ def notes(found: Comparison) -> list[str]:
         f"{MARK}: not significantly different from the best (paired bootstrap, "
         f"{found.resamples:,} samples, p of at least {LEVEL:g} after Holm's correction for the "
         "pairs of a metric)",
-        "intervals hold 95% of the samples; Wilcoxon's signed-rank test is over the documents' "
-        "scores, and is corrected alike",
+        "intervals hold 95% of the samples, moved so that their mean is the value; Wilcoxon's "
+        "signed-rank test is over the documents' scores, and is corrected alike",
     ]
     costs = "time is that of reading and tagging the test documents, after a first one"
     if any(each.memory is not None for each in found.contestants):
         costs += (
             "; memory is the most that the whole process held while a tagger was loaded and used, "
-            "with what files it read from memory maps"
+            "with what files it read from memory maps: it depends on the order of the taggers"
         )
     return [*(how if found.tested else []), costs, *found.notes]
 
@@ -115,8 +116,8 @@ def frequency_table(found: Comparison, key: str) -> Table:
     ]
     bold = set()
     for column in range(len(GROUPS)):
-        best = max(groups[column][key] for groups in found.groups)
-        bold |= {(i, column + 1) for i, own in enumerate(found.groups) if own[column][key] == best}
+        best = best_of([groups[column][key] for groups in found.groups])
+        bold |= {(i, column + 1) for i in best}
     heads = list(GROUPS)
     if key in ("found", "macro-F1"):  # the areas are of other groups
         sizes = zip(GROUPS, found.group_sizes, strict=True)

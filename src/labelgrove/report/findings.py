@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labelgrove._version import __version__
 from labelgrove.report import comparison_tables, record_tables
+from labelgrove.report.circumstances import made_with
 from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_page import comparison_sections, record_sections
-from labelgrove.report.page import Section, page, paragraph, text
+from labelgrove.report.page import Section, listed, page, paragraph
 from labelgrove.report.records import OverSetsComparison
 from labelgrove.report.tables import Table, in_markdown
 from labelgrove.report.wording import several
@@ -61,14 +61,10 @@ class Findings:
 
     def page(self, command: str) -> str:
         """Return a page; ``command`` is the command line that asks for it."""
-        notes = "".join(f"<li>{text(note)}</li>" for note in self.notes)
-        made = f'<pre class="wrapped">{text(command)}</pre>' + paragraph(
-            f"labelgrove {__version__}"
-        )
         sections = [
             *self.draw(),
-            Section("Notes", f"<ul>{notes}</ul>"),
-            Section("How this was made", made),
+            Section("Notes", listed(self.notes)),
+            Section("How this was made", made_with(command, {})),
         ]
         return page(self.title, sections, lead=paragraph(self.lead))
 

@@ -14,9 +14,8 @@ from labelgrove.report.assessment import PLACES, Assessment
 from labelgrove.report.figures import FAINT, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import percent, several
+from labelgrove.report.wording import ABOUT_GROUPS, GROUPS, percent, several
 
-GROUPS = ("frequent", "middle", "rare")
 LEAST = 5  # test documents of a label that areas are computed for
 POINTS = 400  # labels drawn in a curve
 
@@ -34,12 +33,7 @@ def frequent_and_rare(assessment: Assessment) -> Section:
     ranked = areas_by_frequency(
         judged.Y, judged.ranking.top(PLACES), assessment.counts, n_groups=len(GROUPS), least=LEAST
     )
-    lead = (
-        "Labels in three groups that hold equal shares of all occurrences in training: a few "
-        "frequent ones, more in the middle, and the long tail of the rare, also those that "
-        "training never saw."
-    )
-    body = [paragraph(lead), _bars(sets, ranked), _sets_table(assessment, sets)]
+    body = [paragraph(ABOUT_GROUPS), _bars(sets, ranked), _sets_table(assessment, sets)]
     if any(each["labels"] for each in ranked):
         body.append(_areas_table(ranked))
     else:

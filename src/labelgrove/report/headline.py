@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labelgrove.evaluation import Interval, additive, bootstrap
+from labelgrove.evaluation.resampling import enough_samples
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import SERIES, drawn, grouped
 from labelgrove.report.page import Section, captioned, listed, paragraph, text
@@ -25,8 +26,6 @@ FIRST_RIGHT = "how often the first label is right"
 CURVES = ("P", "R", "nDCG", "PSP")
 FURTHEST = 10  # the last k of the curves
 MOST_PLACES = 10  # of the table
-MANY = 50_000  # documents from which on fewer samples are drawn
-SAMPLES, FEWER_SAMPLES = 1000, 200
 FEW = 30  # documents below which an interval is rough
 Intervals = Mapping[str, Interval]
 
@@ -52,7 +51,7 @@ def intervals(assessment: Assessment) -> dict[str, Interval]:
         threshold=assessment.decision,
         n_labels=assessment.n_used,
     )
-    return bootstrap(parts, resamples=_samples(len(judged)))
+    return bootstrap(parts, resamples=enough_samples(len(judged)))
 
 
 def headline(assessment: Assessment, found: Intervals) -> Section:
@@ -170,10 +169,7 @@ def _about_intervals(n: int) -> str:
     if n == 1:
         return "One document says nothing about luck, so there are no intervals."
     return (
-        f"Below each score: where it lies in 95% of {_samples(n):,} samples of {n:,} documents, "
-        "drawn with replacement from the test set (percentile bootstrap)."
+        f"Below each score: where it lies in 95% of {enough_samples(n):,} samples of {n:,} "
+        "documents, drawn with replacement from the test set (percentile bootstrap, the samples "
+        "moved so that their mean is the score)."
     )
-
-
-def _samples(n: int) -> int:
-    return SAMPLES if n <= MANY else FEWER_SAMPLES

@@ -104,13 +104,6 @@ def paragraph(value: object, *, kind: str = "") -> str:
     return f'<p class="{kind}">{text(value)}</p>' if kind else f"<p>{text(value)}</p>"
 
 
-def scrolling(content: str, *, label: str) -> str:
-    """Return HTML in a box that scrolls sideways where the screen is too narrow for it."""
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(label)}">{content}</div>'
-    )
-
-
 def captioned(figure: str, caption: str) -> str:
     """Return a figure with a caption, which is HTML."""
     return f"<figure>\n{figure}\n<figcaption>{caption}</figcaption>\n</figure>"
@@ -123,7 +116,8 @@ def beside(parts: Sequence[str]) -> str:
 
 def listed(items: Sequence[object], *, kind: str = "") -> str:
     """Return plain texts as a list; ``kind`` is a class of the style such as ``"note"``."""
-    return f'<ul class="{kind}">' + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
+    start = f'<ul class="{kind}">' if kind else "<ul>"
+    return start + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
 
 
 def _ids(sections: Sequence[Section]) -> list[str]:

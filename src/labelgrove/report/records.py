@@ -6,13 +6,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labelgrove.core.errors import InputError, UnknownNameError
-from labelgrove.evaluation import LOWER_IS_BETTER, OverSets, Ranks, holm, ranks, wilcoxon_over_sets
+from labelgrove.evaluation import (
+    LOWER_IS_BETTER,
+    OverSets,
+    Ranks,
+    best_of,
+    holm,
+    ranks,
+    wilcoxon_over_sets,
+)
+from labelgrove.evaluation.significance import without_noise
 from labelgrove.report.contestants import distinct
 
 METRICS = ("P@1", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
@@ -104,22 +114,18 @@ class OverSetsComparison:
 
     def best(self, data: int, metric: str) -> set[int]:
         """Return the numbers of the systems with the best score on a data set."""
-        found = {
-            system: score
-            for system in range(len(self.systems))
-            if (score := self.score(system, data, metric)) is not None
-        }
-        top = (min if metric in LOWER_IS_BETTER else max)(found.values())
-        return {system for system, score in found.items() if score == top}
+        found = [self.score(system, data, metric) for system in range(len(self.systems))]
+        return best_of(found, lower_is_better=metric in LOWER_IS_BETTER)
 
     def wins(self, first: int, second: int, metric: str) -> int:
         """Return on how many data sets the first system is better than the second."""
-        sign = -1 if metric in LOWER_IS_BETTER else 1
-        return sum(
-            sign * self.table[first, j].scores[metric] > sign * self.table[second, j].scores[metric]
+        gaps = [
+            self.table[first, j].scores[metric] - self.table[second, j].scores[metric]
             for j in range(len(self.sets))
             if (first, j) in self.table and (second, j) in self.table
-        )
+        ]
+        sign = -1 if metric in LOWER_IS_BETTER else 1
+        return int((sign * without_noise(gaps) > 0).sum())
 
 
 def read_record(path: Path) -> Record:
@@ -134,6 +140,7 @@ def read_record(path: Path) -> Record:
         raise InputError(
             f"{path} holds no scores of a tagger: give what labelgrove evaluate --json wrote"
         )
+    _check_numbers(path, given)
     return Record(
         file=str(path),
         tagger=str(given.get("tagger", given["model"])),
@@ -154,6 +161,21 @@ def _is_record(given: Mapping[str, Any]) -> bool:
         and len(scores) > 0
         and all(isinstance(value, int | float) for value in scores.values())
     )
+
+
+def _check_numbers(path: Path, given: Mapping[str, Any]) -> None:
+    """Refuse what is no number where one is due, and numbers that cannot be compared."""
+    facts = {key: given.get(key) for key in ("documents", "seconds", "size")}
+    for key, value in (facts | given["scores"]).items():
+        if value is None:
+            continue
+        whole = key in ("documents", "size")
+        if not isinstance(value, int if whole else int | float) or not isfinite(value):
+            kind = "whole number" if whole else "number"
+            raise InputError(
+                f"{path}: {key} is {value!r}, not a {kind}: give what labelgrove evaluate --json "
+                "wrote, or mend it there"
+            )
 
 
 def compare_records(

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from math import isfinite
 
+GROUPS = ("frequent", "middle", "rare")  # labels, with equal shares of all occurrences
+ABOUT_GROUPS = (
+    "Labels in three groups that hold equal shares of all occurrences in training: a few "
+    "frequent ones, more in the middle, and the long tail of the rare, also those that "
+    "training never saw."
+)
 NAME = 90  # characters of a label's name that are shown
 
 

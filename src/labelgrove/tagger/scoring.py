@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import Decision, capped_rows, evaluate
+from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
 from labelgrove.labels import LabelSpace
 
 
@@ -51,11 +51,10 @@ def judge(
         By whose counts labels are rare for PSP; ``space`` by default.
     """
     propensities = (counted or space).propensities(n_columns=Y.shape[1])
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    unseen = int((counts[space.n_labels :] > 0).sum())
+    n_labels = labels_in_use(Y, space.n_labels)
     values = evaluate(
         Y, ranking, ks=ks, threshold=decision, propensities=propensities,
-        n_labels=space.n_labels + unseen,  # concepts that nobody uses are no labels
+        n_labels=n_labels,
     )  # fmt: skip
     notes = [f"F1 and its kin count labels with a probability of at least {_told(decision)}"]
     if capped := capped_rows(ranking, decision, space.n_labels):
@@ -63,8 +62,8 @@ def judge(
             f"{capped:,} documents may have more than {ranking.k} labels above the "
             f"threshold; F1 and its kin count the best {ranking.k}"
         )
-    if unseen:
-        share = counts[space.n_labels :].sum() / counts.sum()
+    if unseen := n_labels - space.n_labels:
+        share = (Y.indices >= space.n_labels).mean()
         notes.append(
             f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
             "and count as misses"
