@@ -68,7 +68,7 @@ def test_a_search_is_neither_lost_nor_continued_unasked(search, data, tmp_path):
     shutil.copytree(search[0], out)
     call = ["tune", data / "train.jsonl", "--model", "knn", "--out", out, "--trials", 4]
     same = ["--range", "neighbours=3..20:log", "--set", "text.min_df=2", "--no-prune"]
-    assert "--resume goes on with it, --overwrite begins anew" in fails(*call)
+    assert "--resume), begin anew (overwrite=True, --overwrite)" in fails(*call)
     assert "its ranges was" in fails(*call, "--resume")
     called(*call, *same, "--resume", "--quiet")
     assert trials(out)[:3] == trials(search[0])
@@ -101,7 +101,7 @@ def test_a_foreign_folder_is_left_alone(data, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for option in ("--resume", "--overwrite"):
         said = fails("tune", data / "train.jsonl", "--out", tmp_path, option)
-        assert "'notes.txt', which is not of a search" in said
+        assert "'notes.txt' and no search" in said
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     assert "is a file" in fails("tune", data / "train.jsonl", "--out", tmp_path / "notes.txt")
 
@@ -177,7 +177,7 @@ def test_a_search_that_is_stopped_goes_on(planted, data, tmp_path, number, code)
         assert "3 trials: 3 finished" in said
         assert len(trials(out)) == 3
     (notes / "hold").unlink()
-    assert "--resume goes on with it" in fails(*call)
+    assert "holds a search: go on with it" in fails(*call)
     called(*call, "--resume")
     found = trials(out)
     assert [trial["number"] for trial in found] == [0, 1, 2, 4, 5], "one was lost"
