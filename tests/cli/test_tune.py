@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,7 @@ from command_line import called, fails
 from labelgrove import Tagger
 from labelgrove.cli.recipes import read_recipe, write_recipe
 from labelgrove.core.errors import InputError
-
-PATIENCE = 120  # seconds after which a process hangs for good
+from processes import PATIENCE, gone, needs_proc
 
 
 @pytest.fixture(scope="module")
@@ -130,20 +128,7 @@ def test_recipes_are_read_as_they_are_written(tmp_path):
         read_recipe("nothing")
 
 
-def gone(process):
-    """Wait until a process that is not ours has ended."""
-    ends = time.monotonic() + PATIENCE
-    while time.monotonic() < ends:
-        try:
-            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@needs_proc
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_search_that_is_stopped_goes_on(planted, data, tmp_path, number, code):
     """It is stopped in its fourth trial; three are kept, the fourth is made again."""
