@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -102,6 +103,20 @@ def test_a_foreign_folder_is_left_alone(data, tmp_path):
         assert "'notes.txt' and no search" in said
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     assert "is a file" in fails("tune", data / "train.jsonl", "--out", tmp_path / "notes.txt")
+
+
+def test_the_command_that_is_printed_trains_the_best_on_the_same_documents(data, tmp_path):
+    lines = (data / "train.jsonl").read_text().replace('"text"', '"body"')
+    (tmp_path / "train.txt").write_text(lines)
+    said = called(
+        "tune", tmp_path / "train.txt", "--model", "knn", "--trials", 1, "--no-prune", "--out",
+        tmp_path / "out", "--validation", "0.3", "--format", "jsonl", "--text-field", "body",
+        "--skip-bad", "--seed", 3,
+    ).stdout.splitlines()[-1]  # fmt: skip
+    program, *command = shlex.split(said.removeprefix("train it by: "))
+    assert program == "labelgrove"
+    called(*command[:-1], tmp_path / "tagger", "--quiet")
+    assert Tagger.load(tmp_path / "tagger").scores_ == trials(tmp_path / "out")[0]["scores"]
 
 
 def test_without_matplotlib_only_the_report_is_missing(data, tmp_path, monkeypatch):

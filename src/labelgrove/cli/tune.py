@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from labelgrove.tuning import Search
 
 
+SHARE = 0.1  # of the documents, held out by default
+
+
 @options.reads_documents
 def tune(
     source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
@@ -89,7 +92,7 @@ def tune(
     base = read_recipe(recipe)
     of_model, of_views = settings_of(base, settings or [])
     wanted = dict(parted(each, "--range takes KEY=RANGE") for each in ranges or [])
-    share = base.get("validation", 0.1) if validation is None else validation
+    share = base.get("validation", SHARE) if validation is None else validation
     out, progress = out.resolve(), options.open_progress(quiet)
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
@@ -123,9 +126,10 @@ def tune(
         )
     if not train:
         more = {"--labels": labels, "--valid": valid, "--seed": seed or None}
-        told = [str(each) for pair in more.items() if pair[1] for each in pair]
+        more["--validation"] = None if held is not None or share == SHARE else share
+        told = [str(each) for pair in more.items() if pair[1] is not None for each in pair]
         command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
-        print(f"train it by: {shlex.join(command)} --out TAGGER")
+        print(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
         return
     from labelgrove.cli.train import learn_and_save, tell
 
