@@ -168,7 +168,7 @@ def check_output(option: str, file: Path | None) -> None:
 
 
 def write_output(file: Path, text: str) -> None:
-    """Write a file in one go: whoever looks sees the old one or the new one."""
-    temporary = file.with_name(f".{file.name}.part")
-    temporary.write_text(text, "utf-8", "surrogateescape")
-    temporary.replace(file)
+    """Write a file whole or not at all."""
+    from labelgrove.core.storage import write_text
+
+    write_text(file, text)

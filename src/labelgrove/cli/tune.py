@@ -125,8 +125,12 @@ def tune(
             "--resume goes on"
         )
     if not train:
-        more = {"--labels": labels, "--valid": valid, "--seed": seed or None}
-        more["--validation"] = None if held is not None or share == SHARE else share
+        more = {
+            "--labels": labels,
+            "--valid": valid,
+            "--validation": None if valid or share == SHARE else share,
+            "--seed": seed or None,
+        }
         told = [str(each) for pair in more.items() if pair[1] is not None for each in pair]
         command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
         print(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
