@@ -2,12 +2,12 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +15,7 @@ from command_line import called, fails
 from labelgrove import Tagger
 from labelgrove.cli.recipes import read_recipe, write_recipe
 from labelgrove.core.errors import InputError
-
-PATIENCE = 120  # seconds after which a process hangs for good
+from processes import PATIENCE, gone, needs_proc
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +67,7 @@ def test_a_search_is_neither_lost_nor_continued_unasked(search, data, tmp_path):
     shutil.copytree(search[0], out)
     call = ["tune", data / "train.jsonl", "--model", "knn", "--out", out, "--trials", 4]
     same = ["--range", "neighbours=3..20:log", "--set", "text.min_df=2", "--no-prune"]
-    assert "--resume goes on with it, --overwrite begins anew" in fails(*call)
+    assert "--resume), begin anew (overwrite=True, --overwrite)" in fails(*call)
     assert "its ranges was" in fails(*call, "--resume")
     called(*call, *same, "--resume", "--quiet")
     assert trials(out)[:3] == trials(search[0])
@@ -101,9 +100,23 @@ def test_a_foreign_folder_is_left_alone(data, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for option in ("--resume", "--overwrite"):
         said = fails("tune", data / "train.jsonl", "--out", tmp_path, option)
-        assert "'notes.txt', which is not of a search" in said
+        assert "'notes.txt' and no search" in said
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     assert "is a file" in fails("tune", data / "train.jsonl", "--out", tmp_path / "notes.txt")
+
+
+def test_the_command_that_is_printed_trains_the_best_on_the_same_documents(data, tmp_path):
+    lines = (data / "train.jsonl").read_text().replace('"text"', '"body"')
+    (tmp_path / "train.txt").write_text(lines)
+    said = called(
+        "tune", tmp_path / "train.txt", "--model", "knn", "--trials", 1, "--no-prune", "--out",
+        tmp_path / "out", "--validation", "0.3", "--format", "jsonl", "--text-field", "body",
+        "--skip-bad", "--seed", 3,
+    ).stdout.splitlines()[-1]  # fmt: skip
+    program, *command = shlex.split(said.removeprefix("train it by: "))
+    assert program == "labelgrove"
+    called(*command[:-1], tmp_path / "tagger", "--quiet")
+    assert Tagger.load(tmp_path / "tagger").scores_ == trials(tmp_path / "out")[0]["scores"]
 
 
 def test_without_matplotlib_only_the_report_is_missing(data, tmp_path, monkeypatch):
@@ -130,20 +143,7 @@ def test_recipes_are_read_as_they_are_written(tmp_path):
         read_recipe("nothing")
 
 
-def gone(process):
-    """Wait until a process that is not ours has ended."""
-    ends = time.monotonic() + PATIENCE
-    while time.monotonic() < ends:
-        try:
-            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@needs_proc
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_search_that_is_stopped_goes_on(planted, data, tmp_path, number, code):
     """It is stopped in its fourth trial; three are kept, the fourth is made again."""
@@ -177,7 +177,7 @@ def test_a_search_that_is_stopped_goes_on(planted, data, tmp_path, number, code)
         assert "3 trials: 3 finished" in said
         assert len(trials(out)) == 3
     (notes / "hold").unlink()
-    assert "--resume goes on with it" in fails(*call)
+    assert "holds a search: go on with it" in fails(*call)
     called(*call, "--resume")
     found = trials(out)
     assert [trial["number"] for trial in found] == [0, 1, 2, 4, 5], "one was lost"

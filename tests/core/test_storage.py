@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,3 +219,45 @@ def test_reading_a_large_folder_is_shown(tmp_path, monkeypatch):
         told = io.StringIO()
         storage.read_manifest(tmp_path / "m", progress=Lines(told))
         assert (f"loading {tmp_path / 'm'}: 4 MB in" in told.getvalue()) == shown
+
+
+def test_a_file_is_written_whole_where_a_link_leads(tmp_path):
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "file", tmp_path / "link"
+    link.symlink_to(file)
+    for text in ("new\n", "ü\udc80\n"):
+        storage.write_text(link, text)
+        assert file.read_bytes().decode("utf-8", "surrogateescape") == text
+        file.chmod(0o600)
+    assert link.is_symlink()
+    storage.write_text(link, "last")
+    assert file.stat().st_mode & 0o777 == 0o600
+    long = tmp_path / ("n" * 250)
+    storage.write_text(long, "long")
+    assert {path.name for path in tmp_path.rglob("*")} == {"there", "file", "link", long.name}
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        storage.write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_file_that_cannot_be_written_is_told_with_the_reason(tmp_path):
+    with pytest.raises(StorageError, match="no space left on the disk while writing /dev/full"):
+        storage.write_text(Path("/dev/full"), "text")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match=r"cannot write .*folder: Is a directory"):
+        storage.write_text(tmp_path / "folder", "text")
+    with pytest.raises(StorageError, match=r"cannot write .*none.file: No such file"):
+        storage.write_text(tmp_path / "none" / "file", "text")
+    with pytest.raises(UnicodeEncodeError):
+        storage.write_text(tmp_path / "file", "\ud800")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -1,11 +1,14 @@
 """Searches with real processes: what they find, survive, share and give up."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 from labelgrove.core.errors import InputError, LabelgroveError, UnknownNameError
 from labelgrove.core.progress import Lines
+from labelgrove.core.storage import locked
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.tuning import tune
 from tuning_stand_ins import BEST
@@ -40,8 +43,8 @@ def test_a_planted_optimum_is_found_again_and_after_an_interruption(planted, cor
     rest = tune(*corpus, model="planted", trials=8, folder=tmp_path, resume=True, prune=False)
     assert values(rest) == values(whole)[:8]
     assert [trial.score for trial in rest.trials] == [trial.score for trial in whole.trials[:8]]
-    assert not (tmp_path / "work").exists()
-    with pytest.raises(InputError, match="holds a search: resume=True goes on"):
+    assert [path.name for path in tmp_path.iterdir()] == ["study.sqlite3"]
+    with pytest.raises(InputError, match="holds a search: go on with it"):
         tune(*corpus, model="planted", folder=tmp_path)
     # it goes on with the same data and ranges only
     texts, labels = corpus
@@ -54,6 +57,48 @@ def test_a_planted_optimum_is_found_again_and_after_an_interruption(planted, cor
             tune(
                 texts, labels, **{"model": "planted", "folder": tmp_path, "resume": True, **changed}
             )
+
+
+def test_a_folder_with_other_things_is_left_alone(corpus, tmp_path):
+    mine = ("work", "tagger", "report.html", "study.sqlite3")
+    for name in mine:
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "notes").write_text("mine")
+    with closing(sqlite3.connect(tmp_path / "other")) as file:
+        file.execute("CREATE TABLE studies (study_name)")
+        file.execute("INSERT INTO studies VALUES ('mine')")
+        file.commit()
+    for study in ("study.sqlite3", "other"):  # a folder of that name, then somebody's own study
+        if study == "other":
+            (tmp_path / "study.sqlite3").rename(tmp_path / "moved")
+            (tmp_path / study).rename(tmp_path / "study.sqlite3")
+        before = sorted(tmp_path.rglob("*"))
+        for words in ({}, {"resume": True}, {"overwrite": True}):
+            with pytest.raises(InputError, match="and no search, so nothing is written"):
+                tune(*corpus, model="knn", trials=1, folder=tmp_path, **words)
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_a_search_keeps_what_is_not_its_own(planted, corpus, tmp_path):
+    tune(*corpus, model="planted", trials=1, folder=tmp_path, prune=False)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tagger").mkdir()
+    begun = {"model": "planted", "trials": 1, "folder": tmp_path, "overwrite": True}
+    for wrong in ({"model": "bonzai"}, {"metric": "F3"}, {"ranges": {"y": "1..2"}}):
+        with pytest.raises(InputError):
+            tune(*corpus, **{**begun, **wrong})
+    with pytest.raises(InputError):  # also what only the documents tell
+        tune([], [], **begun)
+    assert {path.name for path in tmp_path.iterdir()} == {"study.sqlite3", "work", "tagger"}
+    found = tune(*corpus, **begun, seed=1, prune=False)
+    assert found.facts["seed"] == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"study.sqlite3", "work"}
+
+
+def test_a_folder_is_searched_in_by_one_process_at_a_time(corpus, tmp_path):
+    with locked(tmp_path / "found.run"), pytest.raises(InputError, match="another process works"):
+        tune(*corpus, model="knn", trials=1, folder=tmp_path / "found")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_trials_that_fail_do_not_end_the_search(planted, corpus):

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from labelgrove.cli import options
+
 STANDARD_OUTPUT = Path("-")
 
 Option = Annotated[
@@ -22,10 +24,8 @@ Option = Annotated[
 
 def check(json_file: Path | None) -> None:
     """Refuse a place that cannot be written, before the work."""
-    if json_file is None or json_file == STANDARD_OUTPUT:
-        return
-    if json_file.is_dir() or not json_file.parent.is_dir():
-        raise typer.BadParameter(f"--json needs a file in a folder that exists, got {json_file}")
+    if not alone(json_file):
+        options.check_output("--json", json_file)
 
 
 def alone(json_file: Path | None) -> bool:
@@ -35,19 +35,11 @@ def alone(json_file: Path | None) -> bool:
 
 def write(json_file: Path | None, record: Any) -> None:
     """Write a record; whoever reads the file finds the old one or all of the new one."""
-    from labelgrove.core.errors import StorageError
     from labelgrove.core.storage import as_json
 
     if json_file is None:
         return
-    text = as_json(record)
     if alone(json_file):
-        sys.stdout.write(text)
-        return
-    temporary = json_file.with_name(f".{json_file.name}.part")
-    try:
-        temporary.write_text(text, "utf-8", "surrogateescape")
-        temporary.replace(json_file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StorageError(f"cannot write {json_file}: {error.strerror or error}") from error
+        sys.stdout.write(as_json(record))
+    else:
+        options.write_output(json_file, as_json(record))

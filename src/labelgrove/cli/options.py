@@ -66,6 +66,16 @@ class Reading:
         bool, _input("Count and skip bad rows instead of stopping.", "--skip-bad")
     ] = False
 
+    def words(self) -> list[str]:
+        """Return the options that say the same, without those that are as by default."""
+        told: list[str] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                option = f"--{field.name.replace('_', '-')}"
+                told += [option] if value is True else [option, str(value)]
+        return told
+
     def open(self, source: Path, *, labelled: bool = True) -> Corpus:
         """Open a corpus; with ``labelled=False`` its documents need no labels."""
         from labelgrove.corpus import read_corpus
@@ -158,7 +168,7 @@ def check_output(option: str, file: Path | None) -> None:
 
 
 def write_output(file: Path, text: str) -> None:
-    """Write a file in one go: whoever looks sees the old one or the new one."""
-    temporary = file.with_name(f".{file.name}.part")
-    temporary.write_text(text, "utf-8", "surrogateescape")
-    temporary.replace(file)
+    """Write a file whole or not at all."""
+    from labelgrove.core.storage import write_text
+
+    write_text(file, text)

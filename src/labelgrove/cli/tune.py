@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +12,13 @@ import typer
 
 from labelgrove.cli import options
 from labelgrove.cli.recipes import parted, read_recipe, settings_of, write_recipe
-from labelgrove.core.errors import InputError, MissingExtraError, StoppedError
+from labelgrove.core.errors import MissingExtraError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.tuning import Search
 
-STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
-TAGGER, RUN = "tagger", "tagger.run"
-OURS = {STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN, "work"}
+
+SHARE = 0.1  # of the documents, held out by default
 
 
 @options.reads_documents
@@ -85,94 +83,74 @@ def tune(
     reading: options.Reading,
 ) -> None:
     """Search for the settings that are best on held-out documents (extra: tune)."""
-    from labelgrove.core import storage
     from labelgrove.core.types import Run
     from labelgrove.tuning import tune as search
+    from labelgrove.tuning.folder import RECIPE, RUN, TAGGER
 
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     base = read_recipe(recipe)
     of_model, of_views = settings_of(base, settings or [])
     wanted = dict(parted(each, "--range takes KEY=RANGE") for each in ranges or [])
-    share = base.get("validation", 0.1) if validation is None else validation
+    share = base.get("validation", SHARE) if validation is None else validation
     out, progress = out.resolve(), options.open_progress(quiet)
-    _check_folder(out, resume=resume, overwrite=overwrite)
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
-    with storage.locked(out.with_name(f"{out.name}.run")):  # gone with it when the search ends
-        if overwrite:
-            _clear(out)
-        found = search(
-            corpus,
-            model=base.get("model", "bonsai") if model is None else model,
-            trials=trials,
-            ranges=wanted,
-            settings=of_model,
-            features=of_views,
-            metric=metric,
-            vocabulary=labels,
-            validation=share if held is None else held,
-            folder=out,
-            resume=resume,
-            jobs=jobs,
-            seconds=seconds,
-            prune=not no_prune,
-            seed=seed,
-            threads=threads,
-            progress=progress,
+    found = search(
+        corpus,
+        model=base.get("model", "bonsai") if model is None else model,
+        trials=trials,
+        ranges=wanted,
+        settings=of_model,
+        features=of_views,
+        metric=metric,
+        vocabulary=labels,
+        validation=share if held is None else held,
+        folder=out,
+        resume=resume,
+        overwrite=overwrite,
+        jobs=jobs,
+        seconds=seconds,
+        prune=not no_prune,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    options.say_skipped(corpus, held)
+    _write(found, out, shlex.join(["labelgrove", *context.obj]))
+    _show(found, out)
+    if not found.complete:
+        raise StoppedError(
+            f"stopped after {len(found.trials)} trials, which are kept; the same command with "
+            "--resume goes on"
         )
-        options.say_skipped(corpus, held)
-        _write(found, out, shlex.join(["labelgrove", *context.obj]))
-        _show(found, out)
-        if not found.complete:
-            raise StoppedError(
-                f"stopped after {len(found.trials)} trials, which are kept; the same command with "
-                "--resume goes on"
-            )
-        if not train:
-            more = {"--labels": labels, "--valid": valid, "--seed": seed or None}
-            told = [str(each) for pair in more.items() if pair[1] for each in pair]
-            command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
-            print(f"train it by: {shlex.join(command)} --out TAGGER")
-            return
-        from labelgrove.cli.train import learn_and_save, tell
+    if not train:
+        more = {
+            "--labels": labels,
+            "--valid": valid,
+            "--validation": None if valid or share == SHARE else share,
+            "--seed": seed or None,
+        }
+        told = [str(each) for pair in more.items() if pair[1] is not None for each in pair]
+        command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
+        print(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
+        return
+    from labelgrove.cli.train import learn_and_save, tell
 
-        tagger = found.tagger(validation=share, threads=threads)
-        run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
-        learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
-        tell(tagger, out / TAGGER)
-
-
-def _check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder with other things, and neither lose a search nor go on with it unasked."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; --out needs a folder")
-    names = {path.name for path in out.iterdir()} if out.exists() else set()
-    foreign = sorted(names - OURS)
-    if STUDY not in names and foreign:
-        raise InputError(
-            f"{out} holds {foreign[0]!r}, which is not of a search; choose another folder"
-        )
-    if STUDY in names and not (resume or overwrite):
-        raise InputError(f"{out} holds a search: --resume goes on with it, --overwrite begins anew")
-
-
-def _clear(out: Path) -> None:
-    for name in OURS:
-        path = out / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    tagger = found.tagger(validation=share, threads=threads)
+    run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
+    learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
+    tell(tagger, out / TAGGER)
 
 
 def _write(found: Search, out: Path, command: str) -> None:
     """Write recipe, trials and report."""
+    from labelgrove.report.search import search_report
+    from labelgrove.tuning.folder import RECIPE, REPORT, TRIALS
+
     options.write_output(out / RECIPE, write_recipe(found.recipe()))
     lines = [json.dumps(trial.record(), ensure_ascii=False) for trial in found.trials]
     options.write_output(out / TRIALS, "\n".join(lines) + "\n")
-    from labelgrove.report.search import search_report
-
     try:
         options.write_output(out / REPORT, search_report(found, command))
     except MissingExtraError as error:

@@ -200,6 +200,32 @@ def write_json(path: Path, value: Json) -> None:
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file in one go: whoever looks sees the old one or the new one.
+
+    A link stays, and what it leads to is replaced; a device or a pipe is written to.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, "utf-8", "surrogateescape")
+            return
+        target = path.resolve()
+        # a name of this process; long names must not become too long by it
+        temporary = target.with_name(f".{target.name[:50]}-{os.getpid()}.part")
+        with temporary.open("x", encoding="utf-8", errors="surrogateescape") as file:
+            try:
+                file.write(text)
+                file.close()  # a full disk may be told here
+                if target.exists():
+                    shutil.copymode(target, temporary)
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def _plain(value: Any) -> Any:
     """Return a numpy number as a plain one, for JSON."""
     if isinstance(value, np.generic):

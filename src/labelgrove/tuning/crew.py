@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -52,7 +53,7 @@ class Crew:
 
     def __exit__(self, *error: object) -> None:
         for worker in self._workers.values():
-            worker.process.kill()
+            _kill(worker.process)
         for worker in self._workers.values():
             _end(worker.process)
 
@@ -117,9 +118,13 @@ class Crew:
 
     def _listen(self, number: int, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self._heard.put((number, json.loads(line)))
-        self._heard.put((number, None))
+        try:
+            for line in process.stdout:
+                self._heard.put((number, json.loads(line)))
+        except ValueError:  # it died inside a line, or nobody can understand it any more
+            _kill(process)
+        finally:
+            self._heard.put((number, None))
 
     def _log(self, number: int) -> Path:
         return self._folder / f"process-{number}.log"
@@ -137,6 +142,15 @@ def _tell(process: subprocess.Popen[str], message: Message) -> None:
     with suppress(BrokenPipeError):  # if it has ended, its listener will tell
         process.stdin.write(json.dumps(message) + "\n")
         process.stdin.flush()
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a process and all that it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # there is none any more
+            os.killpg(process.pid, signal.SIGKILL)  # each leads a session, and so a group
+    else:
+        process.kill()
 
 
 def _end(process: subprocess.Popen[str]) -> int:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from labelgrove.core.errors import InputError, StoppedError
@@ -19,6 +15,7 @@ from labelgrove.core.threads import workers
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.labels import Vocabulary, read_vocabulary
 from labelgrove.tuning.crew import Crew, Message
+from labelgrove.tuning.folder import STUDY, clear, workplace
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.outcome import Search, best_of
 from labelgrove.tuning.plan import Plan
@@ -26,9 +23,6 @@ from labelgrove.tuning.space import new_space
 from labelgrove.tuning.stock import Stock
 from labelgrove.tuning.study import Study, opened
 from labelgrove.tuning.telling import Teller
-
-STUDY = "study.sqlite3"
-WORK = "work"  # what processes share, gone when the search ends
 
 
 def tune(
@@ -45,6 +39,7 @@ def tune(
     validation: Any = 0.1,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     jobs: int = 1,
     seconds: float | None = None,
     prune: bool = True,
@@ -77,9 +72,12 @@ def tune(
     validation
         Documents to judge by, or the share of the texts that is held out for it, by their hash.
     folder
-        For the study, so that a search can go on; None to keep nothing.
+        For the study, so that a search can go on: one that is new, empty or holds a search; None
+        to keep nothing.
     resume
         Go on with the search that ``folder`` holds, on the same data, ranges and seed.
+    overwrite
+        Begin anew in place of the search that ``folder`` holds, with all that was made of it.
     jobs
         Trials made at once, each by a process of its own with its share of the threads.
     seconds
@@ -107,31 +105,29 @@ def tune(
     began = time.monotonic()
     judged = Metric(metric)
     space = new_space(model, ranges=ranges, settings=settings, features=features)
-    if folder is not None and not resume and (Path(folder) / STUDY).exists():
-        raise InputError(
-            f"{folder} holds a search: resume=True goes on with it; choose another folder to begin"
-        )
     space.create(space.start, seed=seed, threads=threads).check_needs()
     progress = progress or Silent()
     cores = workers(threads)
     if jobs > cores:
         progress.say(f"{cores} threads cannot share {jobs} jobs: {cores} trials are made at once")
     jobs = min(jobs, cores)
-    with _workplace(folder) as place:
+    with workplace(folder, resume=resume, overwrite=overwrite) as (place, work):
         stock = Stock(
             read_corpus(texts if labels is None else (texts, labels)),
             vocabulary,
             _share_or_corpus(validation),
             seed=seed,
             threads=threads,
-            folder=place / WORK,
+            folder=work,
             progress=progress,
         )
         ends = None if seconds is None else began + seconds
         plan = Plan(space, judged, stock, trials, prune, seed, cores // jobs, progress, ends)
         facts = plan.facts()
+        if overwrite:
+            clear(place)  # not before all that could be wrong was looked at
         with opened(place / STUDY, plan, facts=facts, resume=resume) as study:
-            with Crew(jobs, plan.threads, place / WORK) as crew:
+            with Crew(jobs, plan.threads, work) as crew:
                 complete = _conduct(plan, study, crew)
             done = study.trials()
             if not complete and not any(trial.score is not None for trial in done):
@@ -208,22 +204,6 @@ def _note(
     else:
         study.fail(number, message=message["error"])
     teller.tell(study.trials(), number)
-
-
-@contextmanager
-def _workplace(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Give the folder of a search, with an empty place for what processes share."""
-    with tempfile.TemporaryDirectory(prefix="labelgrove-") as temporary:
-        place = Path(temporary if folder is None else folder).resolve()
-        work, made = place / WORK, not place.exists()
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        try:
-            yield place
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-            if made and not any(place.iterdir()):
-                place.rmdir()
 
 
 def _share_or_corpus(validation: Any) -> Corpus | float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,18 @@ def opened(path: Path, plan: Plan, *, facts: Mapping[str, Any], resume: bool) ->
         storage.remove_session()
         storage.engine.dispose()
         optuna.logging.set_verbosity(verbosity)
+
+
+def is_study(path: Path) -> bool:
+    """Tell whether a file is there and holds the study of a search of ours."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as file:
+            rows = file.execute("SELECT 1 FROM studies WHERE study_name = ?", (NAME,))
+            return rows.fetchone() is not None
+    except sqlite3.Error:  # another's file
+        return False
 
 
 def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> None:

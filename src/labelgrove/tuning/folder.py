@@ -1,0 +1,85 @@
+"""The folder of a search: whose it is, what lies there, and where its processes work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError, StorageError
+from labelgrove.tuning.study import is_study
+
+STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
+TAGGER, RUN = "tagger", "tagger.run"
+OURS = (STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN)
+
+
+@contextmanager
+def workplace(
+    folder: str | os.PathLike[str] | None, *, resume: bool, overwrite: bool
+) -> Iterator[tuple[Path, Path]]:
+    """Give the folder of a search, held against others, and in it an empty one for processes.
+
+    The second is gone afterwards, with the first if nothing else is there.
+
+    Parameters
+    ----------
+    folder
+        Of the search, made if need be; None for one that is gone afterwards.
+    resume, overwrite
+        Whether a search that is there may go on, or be replaced.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="labelgrove-") as temporary:
+            place = Path(temporary)
+            (place / "work").mkdir()
+            yield place, place / "work"
+        return
+    place = Path(folder).resolve()
+    with storage.locked(place.parent / f"{place.name}.run"):  # beside it: a search leaves no lock
+        _check(place, resume=resume, overwrite=overwrite)
+        made = not place.exists()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix=".work-", dir=place))
+        except OSError as error:
+            raise StorageError(f"cannot write {place}: {error.strerror or error}") from error
+        try:
+            yield place, work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            if made and not any(place.iterdir()):
+                place.rmdir()
+
+
+def clear(place: Path) -> None:
+    """Remove a search, and what was made of it, from the folder that holds it."""
+    for name in OURS:
+        path = place / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder of somebody else; neither lose a search nor go on with it unasked."""
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise InputError(f"{place} is a file; a search needs a folder")
+    names = sorted(path.name for path in place.iterdir())
+    if names and not is_study(place / STUDY):
+        raise InputError(
+            f"{place} holds {names[0]!r} and no search, so nothing is written there; choose "
+            "another folder"
+        )
+    if names and not (resume or overwrite):
+        raise InputError(
+            f"{place} holds a search: go on with it (resume=True, --resume), begin anew "
+            "(overwrite=True, --overwrite), or choose another folder"
+        )
