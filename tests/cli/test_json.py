@@ -168,3 +168,21 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(command, data, tm
     line = fails(command, *words[command], *out, "--json", tmp_path / "none" / "x.json")
     assert "--json needs a file in a folder that exists" in line
     assert not (tmp_path / "t").exists()
+
+
+def test_a_result_is_never_written_over_what_is_read_or_saved(trained, data, tmp_path):
+    train, test = data / "train.jsonl", data / "test.jsonl"
+    before = {path: path.read_bytes() for path in (train, test, trained / "manifest.json")}
+    both = tmp_path / "both"
+    for words in (
+        ["evaluate", trained, test, "--json", test],
+        ["evaluate", trained, test, "--json", both, "--report", both],
+        ["compare", trained, data / "knn", "--test", test, "--markdown", test],
+        ["train", train, "--out", tmp_path / "t", "--json", train],
+        ["stats", train, test, "--json", test],
+    ):
+        assert "is named twice" in fails(*words)
+    line = fails("explain", trained, "--text", "a", "--html", trained / "manifest.json")
+    assert "lies in a saved tagger" in line
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert not both.exists()

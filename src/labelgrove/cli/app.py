@@ -20,7 +20,7 @@ from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
-from labelgrove.cli.options import close_progress
+from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
@@ -45,6 +45,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
         try:
+            check_files(options)
             command(*arguments, **options)
             if sys.stdout is not None:
                 sys.stdout.flush()

@@ -56,14 +56,14 @@ def evaluate(
         command = shlex.join(["labelgrove", *context.obj])
         options.write_output(report, evaluation_report(found, folder, command, progress))
     options.say_skipped(corpus)
+    record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
+    json_file.write(json_to, record)  # before a reader of the tables can go away
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         for note in scores.notes:
             print(note)
         if report is not None:
             print(f"written to {report}")
-    record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
-    json_file.write(json_to, record)
 
 
 def _places(at: str) -> tuple[int, ...]:

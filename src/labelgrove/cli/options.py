@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from labelgrove.corpus import Corpus
 
 INPUT = "Input"
+OUTPUTS = ("json_to", "report", "markdown", "latex", "html")  # files that hold a command's result
+MANIFEST = "manifest.json"  # of a saved tagger
 
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
@@ -165,6 +168,29 @@ def check_output(option: str, file: Path | None) -> None:
     """Refuse, before any work, a file that cannot be written."""
     if file is not None and (file.is_dir() or not file.parent.is_dir()):
         raise typer.BadParameter(f"{option} needs a file in a folder that exists, got {file}")
+
+
+def check_files(values: Mapping[str, Any]) -> None:
+    """Refuse, before any work, to write a result over what a command reads or writes elsewhere.
+
+    Parameters
+    ----------
+    values
+        All that the command was given, by name.
+    """
+    written = [each for name, each in values.items() if name in OUTPUTS and each is not None]
+    read = [each for name, each in values.items() if name not in OUTPUTS]
+    paths = [each for part in read for each in (part if isinstance(part, list) else [part])]
+    taken = {each.resolve() for each in paths if isinstance(each, Path)}
+    for file in written:
+        place = file.resolve()
+        if place in taken and str(file) not in ("-", os.devnull):
+            raise typer.BadParameter(
+                f"{file} is named twice, and would be lost: give the result a file of its own"
+            )
+        if any((folder / MANIFEST).is_file() for folder in place.parents):
+            raise typer.BadParameter(f"{file} lies in a saved tagger: give a file elsewhere")
+        taken.add(place)
 
 
 def write_output(file: Path, text: str) -> None:
