@@ -32,7 +32,7 @@ def test_combine_changes_no_tagger_and_takes_none_twice(linear, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(linear[0])
     said = fails("combine", linear[0], link, "--out", tmp_path / "both")
-    assert "are one tagger, which gains nothing by being asked twice" in said
+    assert "are one tagger, and twice the same tells nothing new" in said
     before = (linear[1] / "manifest.json").read_bytes()
     said = fails("combine", *linear, "--out", linear[1], "--overwrite")
     assert f"--out {linear[1]} is {linear[1]} itself, which combine does not change" in said

@@ -28,8 +28,8 @@ def check_different(folders: Sequence[Path]) -> None:
         for other in folders[:number]:
             if is_same(folder, other):
                 raise InputError(
-                    f"{folder} and {other} are one tagger, which gains nothing by being asked "
-                    "twice: give each once"
+                    f"{folder} and {other} are one tagger, and twice the same tells nothing "
+                    "new: give each once"
                 )
 
 

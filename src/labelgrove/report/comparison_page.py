@@ -15,7 +15,7 @@ from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.figures import INK, SERIES, drawn
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.records import OverSetsComparison
-from labelgrove.report.wording import ABOUT_GROUPS, named
+from labelgrove.report.wording import ABOUT_AREAS, ABOUT_GROUPS, named
 
 LONGEST = 22  # characters of a name beside a figure's axis
 
@@ -33,9 +33,12 @@ def comparison_sections(found: Comparison) -> list[Section]:
     frequency = [comparison_tables.frequency_table(found, key).html() for key in BY_FREQUENCY]
     return [
         Section("Scores", scores),
-        Section("Every two", comparison_tables.pair_table(found).html()),
+        Section("Differences", comparison_tables.pair_table(found).html()),
         Section("Quality and cost", comparison_tables.cost_table(found).html()),
-        Section("Where each wins", paragraph(ABOUT_GROUPS) + "\n".join(frequency)),
+        Section(
+            "Where each wins",
+            paragraph(ABOUT_GROUPS) + paragraph(ABOUT_AREAS) + "\n".join(frequency),
+        ),
         Section("How far they agree", overlap_table(agreements(found.contestants)).html()),
     ]
 

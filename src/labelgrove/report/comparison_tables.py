@@ -37,10 +37,14 @@ def tables(found: Comparison) -> list[Table]:
 
 def notes(found: Comparison) -> list[str]:
     """Return what the tables' marks mean, and what else a reader should know."""
-    how = [
+    marked = any(found.level_with_best(metric) for metric in found.metrics)
+    mark = [
         f"{MARK}: not significantly different from the best (paired bootstrap, "
         f"{found.resamples:,} samples, p of at least {LEVEL:g} after Holm's correction for the "
-        "pairs of a metric)",
+        "pairs of a metric)"
+    ]
+    how = [
+        *(mark if marked else []),
         "intervals hold 95% of the samples, moved so that their mean is the value; Wilcoxon's "
         "signed-rank test is over the documents' scores, and is corrected alike",
     ]
@@ -90,7 +94,7 @@ def pair_table(found: Comparison) -> Table:
         rows.append([*who, _signed(pair.value), within, *tests, documents])
     heads = ["", "first", "second", "difference", "95% interval"]
     heads += ["p, bootstrap", "p, Wilcoxon", "documents"]
-    title = "Every two, in points, and documents on which the first is better / worse"
+    title = "Differences of each two, in points, and documents on which the first is better / worse"
     return Table(heads, rows, title=title, words=3)
 
 

@@ -95,7 +95,9 @@ def _text(whole: str, words: Reasons) -> str:
         return paragraph("(an empty text)", kind="quiet")
     start, end = passage(whole, words, CHARACTERS)
     shares = shares_of(words, len(whole))
-    found = marked(whole[start:end], shares[start:end])
+    before, behind = "…" if start else "", "…" if end < len(whole) else ""
+    shown = [0.0] * len(before) + shares[start:end] + [0.0] * len(behind)
+    found = marked(before + whole[start:end] + behind, shown)
     if (start, end) == (0, len(whole)):
         return found
     where = f"Characters {start + 1:,} to {end:,} of {len(whole):,}."
@@ -105,7 +107,7 @@ def _text(whole: str, words: Reasons) -> str:
 def _because(assessment: Assessment, reason: Reason | None) -> str:
     if reason is None:
         return paragraph("The tagger ranks no label for this text.", kind="quiet")
-    best = f"<b>{text(named(assessment.names[reason.label]))}</b> ({reason.score:.2f})"
+    best = f"<b><bdi>{text(named(assessment.names[reason.label]))}</bdi></b> ({reason.score:.2f})"
     if reason.words is None:
         return f'<p class="quiet">Best label: {best}; not explained.</p>'
     if not reason.words:
@@ -145,7 +147,7 @@ def _labels(assessment: Assessment, row: int) -> str:
 def _tags(title: str, kind: str, labels: Sequence[str]) -> str:
     if not labels:
         return ""
-    items = "".join(f"<li>{text(label)}</li>" for label in labels[:TAGS])
+    items = "".join(f"<li><bdi>{text(label)}</bdi></li>" for label in labels[:TAGS])
     if len(labels) > TAGS:
         items += f"<li>and {several(len(labels) - TAGS, 'more', 'more')}</li>"
     return f'<div class="labels"><b>{title}</b> <ul class="tags {kind}">{items}</ul></div>'

@@ -14,7 +14,7 @@ from labelgrove.report.assessment import PLACES, Assessment
 from labelgrove.report.figures import FAINT, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import ABOUT_GROUPS, GROUPS, percent, several
+from labelgrove.report.wording import ABOUT_AREAS, ABOUT_GROUPS, GROUPS, percent, several
 
 LEAST = 5  # test documents of a label that areas are computed for
 POINTS = 400  # labels drawn in a curve
@@ -100,13 +100,14 @@ def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
     table = Table(
         ["group", "labels", "occurrences", "AUC", "AUPR"],
         rows,
-        title="Labels ranked, %: means as in Table 6 of AttentionXML",
+        title="Labels ranked, %",
     )
     how = (
         f"Groups of the labels with at least {LEAST} test documents, from the best {PLACES} labels "
-        "of each document; a document for which its label is not among these earns nothing."
+        "of each document; a document for which its label is not among these earns nothing (Table "
+        "6 of the AttentionXML paper)."
     )
-    return table.html() + paragraph(how, kind="quiet")
+    return table.html() + paragraph(ABOUT_AREAS, kind="quiet") + paragraph(how, kind="quiet")
 
 
 def spread(assessment: Assessment) -> Section:
@@ -149,7 +150,9 @@ def _curve(counts: NDArray[np.int64], given: NDArray[np.bool_]) -> str:
 
     caption = "Training documents of each label, the most frequent first (logarithmic axes)."
     if len(shown) < len(counts):
-        caption += f" {len(shown):,} of {len(counts):,} labels are drawn."
+        caption += (
+            f" {len(shown):,} of {len(counts):,} labels are drawn, fewer where points lie close."
+        )
     return captioned(drawn(draw, label=caption), text(caption))
 
 

@@ -32,7 +32,7 @@ def calibration(assessment: Assessment) -> Section:
         "Of the labels with a probability around 0.7, about 70% should be right. The points "
         f"are off by {100 * error:.2f} percentage points in the mean over all "
         f"{several(int(found.counts.sum()), 'ranked label')} (expected calibration error, "
-        f"{BINS} bins); most of these are unlikely ones and rightly so, which makes it small."
+        f"{BINS} bins). Most ranked labels are rightly held for unlikely, so this mean is small."
     )
     figures = [_reliability(found), _histogram(found)]
     return Section("Can probabilities be believed?", paragraph(lead) + beside(figures))
@@ -64,8 +64,11 @@ def _histogram(found: Reliability) -> str:
 
     def draw(axes: Any) -> None:
         width = 0.9 / len(middles)
-        axes.bar(middles, found.counts, width, label="wrong", color=SERIES[1])
-        axes.bar(middles, hits, width, label="right", color=SERIES[2])
+        # side by side: on a logarithmic axis the parts of a bar cannot be compared
+        axes.bar(
+            middles - width / 4, found.counts - hits, width / 2, label="wrong", color=SERIES[1]
+        )
+        axes.bar(middles + width / 4, hits, width / 2, label="right", color=SERIES[2])
         axes.set_yscale("symlog", linthresh=1)
         axes.yaxis.set_major_formatter(grouped)
         axes.set(xlim=(0, 1), ylim=(0, max(float(found.counts.max()), 9.0) * 2))
@@ -74,7 +77,7 @@ def _histogram(found: Reliability) -> str:
         axes.set_ylabel("ranked labels")
         axes.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
-    caption = "How many ranked labels have each probability, and how many are right (logarithmic)."
+    caption = "Ranked labels of each probability, wrong and right ones (logarithmic axis)."
     return captioned(drawn(draw, label=caption, height=300), text(caption))
 
 

@@ -79,7 +79,7 @@ def pair_table(found: OverSetsComparison) -> Table:
             wins = f"{found.wins(i, j, standing.metric)} / {found.wins(j, i, standing.metric)}"
             who = [standing.metric, found.systems[i], found.systems[j]]
             rows.append([*who, wins, p_value(each.p)])
-    title = "Every two over data sets: Wilcoxon's test, after Holm's correction"
+    title = "Differences of each two over data sets: Wilcoxon's test, after Holm's correction"
     return Table(["", "first", "second", "wins / losses", "p"], rows, title=title, words=3)
 
 

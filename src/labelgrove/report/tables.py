@@ -17,6 +17,7 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "†": r"\dag{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 

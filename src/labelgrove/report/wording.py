@@ -5,6 +5,10 @@ from __future__ import annotations
 from math import isfinite
 
 GROUPS = ("frequent", "middle", "rare")  # labels, with equal shares of all occurrences
+ABOUT_AREAS = (
+    "AUC is the chance that a document with the label is ranked above one without it for that "
+    "label; AUPR is the mean precision of the label's list of documents at each of its own."
+)
 ABOUT_GROUPS = (
     "Labels in three groups that hold equal shares of all occurrences in training: a few "
     "frequent ones, more in the middle, and the long tail of the rare, also those that "
