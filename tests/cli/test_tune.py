@@ -25,6 +25,7 @@ def search(data, tmp_path_factory):
     said = called(
         "tune", data / "train.jsonl", "--model", "knn", "--trials", 3, "--range",
         "neighbours=3..20:log", "--set", "text.min_df=2", "--out", out, "--train", "--no-prune",
+        "--json", data / "search.json",
     )  # fmt: skip
     return out, said
 
@@ -46,6 +47,22 @@ def test_all_that_is_found_is_in_the_folder(search):
     assert "is optimistic: test on others" in said.stdout
     assert "trial 0 (1 of 3): nDCG@5 " in said.stderr
     assert "s left" in said.stderr
+
+
+def test_a_record_for_machines(search, data, tmp_path):
+    out, _ = search
+    record = json.loads((data / "search.json").read_text())
+    best = max(trials(out), key=lambda trial: trial["score"])
+    assert record["best"] == {
+        "trial": best["number"], "values": best["values"], "score": best["score"],
+    }  # fmt: skip
+    assert record["default"]["values"] == {"neighbours": 30, "power": 1.5}
+    assert record["default"]["score"] == trials(out)[0]["score"]
+    assert record["trials"] == {"finished": 3, "pruned": 0, "failed": 0}
+    assert (record["model"], record["metric"], record["folder"]) == ("knn", "nDCG@5", str(out))
+    assert record["seconds"] > 0
+    call = ["tune", data / "train.jsonl", "--model", "knn", "--trials", 1, "--out", tmp_path / "t"]
+    assert json.loads(called(*call, "--json", "-").stdout)["complete"]
 
 
 def test_the_recipe_is_what_was_trained(search, data, tmp_path):
@@ -133,7 +150,7 @@ def test_recipes_are_read_as_they_are_written(tmp_path):
     recipe = {
         "model": "bonsai",
         "validation": 0.2,
-        "settings": {"cost": 1e-05, "loss": 'a "quoted" ü\n', "layers": [1, 2], "on": True},
+        "settings": {"cost": 1e-05, "loss": 'a "quoted" ü 😀\n\x7f', "layers": [1, 2], "on": True},
         "features": {"text": {"ngrams": [1, 2]}, "near": {"min_df": 2}},
         "about": {"trials": 3},
     }

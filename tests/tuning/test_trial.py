@@ -1,14 +1,19 @@
 """What a trial learns from, is stopped by and is judged by."""
 
+import gc
+from weakref import WeakSet
+
 import numpy as np
 import pytest
 
 from labelgrove.core.errors import GivenUpError, InputError
+from labelgrove.core.progress import Silent
 from labelgrove.core.types import Run
 from labelgrove.corpus import read_corpus
 from labelgrove.tagger.learning import new_featurizers, prepare
 from labelgrove.tuning.material import Material
 from labelgrove.tuning.metric import Metric
+from labelgrove.tuning.stock import Stock
 from labelgrove.tuning.trial import attempt
 from tuning_stand_ins import BEST, Planted, Watching
 
@@ -91,3 +96,30 @@ def test_a_report_can_end_a_trial(material):
     for model in (Planted(), Watching()):
         with pytest.raises(GivenUpError):
             attempt(material, model, Metric(), stop)
+
+
+def test_material_that_was_half_written_is_made_anew(corpus, tmp_path):
+    words = {"seed": 0, "threads": 1, "folder": tmp_path, "progress": Silent()}
+    folder = Stock(read_corpus(corpus), None, 0.1, **words).find(Planted(), {})
+    whole = Material.read(folder)
+    half = folder.rename(folder.with_suffix(".part"))
+    (half / "values.json").unlink()
+    assert Stock(read_corpus(corpus), None, 0.1, **words).find(Planted(), {}) == folder
+    assert Material.read(folder).checksum() == whole.checksum()
+    assert [*tmp_path.iterdir()] == [folder]
+
+
+def test_the_model_of_a_part_is_gone_when_the_whole_is_learned(material):
+    class Noted(Planted):
+        def _fit(self, X, Y, context):
+            gc.collect()
+            others = len(alive - {self})
+            alive.add(self)
+            counts.append((X.shape[0], others))
+            super()._fit(X, Y, context)
+
+    alive, counts = WeakSet(), []
+    attempt(material, Noted(), Metric("nDCG@5"), lambda step, score: None)
+    (part, _), (whole, others) = counts
+    assert part < whole
+    assert others == 0

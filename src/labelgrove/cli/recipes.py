@@ -116,4 +116,5 @@ def _toml(value: Any) -> str:
         )
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=True)
+    # TOML knows no pairs of escapes for one character, and allows no bare DEL
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 from labelgrove.cli.recipes import parted, read_recipe, settings_of, write_recipe
 from labelgrove.core.errors import MissingExtraError, StoppedError
 
@@ -75,6 +75,7 @@ def tune(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Begin anew, in place of the search in OUT.")
     ] = False,
+    json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
@@ -87,6 +88,7 @@ def tune(
     from labelgrove.tuning import tune as search
     from labelgrove.tuning.folder import RECIPE, RUN, TAGGER
 
+    json_file.check(json_to)
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     base = read_recipe(recipe)
@@ -118,13 +120,16 @@ def tune(
     )
     options.say_skipped(corpus, held)
     _write(found, out, shlex.join(["labelgrove", *context.obj]))
-    _show(found, out)
+    json_file.write(json_to, found.record() | {"folder": str(out)})
+    alone = json_file.alone(json_to)
+    if not alone:
+        _show(found, out)
     if not found.complete:
         raise StoppedError(
             f"stopped after {len(found.trials)} trials, which are kept; the same command with "
             "--resume goes on"
         )
-    if not train:
+    if not train and not alone:
         more = {
             "--labels": labels,
             "--valid": valid,
@@ -134,13 +139,15 @@ def tune(
         told = [str(each) for pair in more.items() if pair[1] is not None for each in pair]
         command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
         print(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
+    if not train:
         return
     from labelgrove.cli.train import learn_and_save, tell
 
     tagger = found.tagger(validation=share, threads=threads)
     run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
     learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
-    tell(tagger, out / TAGGER)
+    if not alone:
+        tell(tagger, out / TAGGER)
 
 
 def _write(found: Search, out: Path, command: str) -> None:

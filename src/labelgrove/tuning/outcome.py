@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from labelgrove._version import __version__
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.tagger import Tagger
 from labelgrove.tuning.metric import Metric
@@ -100,6 +101,23 @@ class Search:
     def count(self, state: str) -> int:
         """Return how many trials ended so."""
         return sum(trial.state == state for trial in self.trials)
+
+    def record(self) -> dict[str, Any]:
+        """Return what was found, for JSON."""
+        best, default = self.best, self.default
+        return {
+            "labelgrove": __version__,
+            "model": self.space.model,
+            "metric": self.metric.name,
+            "best": {"trial": best.number, "values": dict(best.values), "score": best.score},
+            "default": None
+            if default is None
+            else {"values": dict(default.values), "score": default.score},
+            "documents": self.facts.get("documents to judge by"),
+            "trials": {state: self.count(state) for state in ("finished", "pruned", "failed")},
+            "seconds": self.seconds,
+            "complete": self.complete,
+        }
 
     def tagger(self, **settings: Any) -> Tagger:
         """Return a tagger with the best settings that has learned nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -75,5 +76,8 @@ class Stock:
                 seed=self._seed,
                 run=self._run,
             )
-            Material.of(task).write(folder)
+            part = folder.with_suffix(".part")  # left behind if this fails, and then made anew
+            shutil.rmtree(part, ignore_errors=True)
+            Material.of(task).write(part)
+            part.rename(folder)
         return folder

@@ -60,8 +60,13 @@ class Study:
     def ask(self) -> tuple[int, Values]:
         """Return the number and the values of a new trial, the default ones first."""
         drawn = generator(self._seed, "trial", self.n_begun).integers(2**31)
-        sampler = self._optuna.samplers.TPESampler
-        self._study.sampler = sampler(seed=int(drawn), n_startup_trials=AT_RANDOM)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that constant_liar was experimental until version 5
+            self._study.sampler = self._optuna.samplers.TPESampler(
+                seed=int(drawn),
+                n_startup_trials=AT_RANDOM,
+                constant_liar=bool(self._open),  # trials side by side are to differ
+            )
         trial = self._study.ask()
         start = self._space.start if trial.user_attrs.get("default") else {}
         values: dict[str, Any] = {}

@@ -48,7 +48,9 @@ def attempt(
         part = material.first_part() if report else None
         if report is not None and part is not None:
             first = model.fresh().fit(*part, context=context)
-            report(1, scored(material, first, metric)[metric.name])
+            early = scored(material, first, metric)[metric.name]
+            del first  # before the whole is learned: two models may not fit into memory
+            report(1, early)
         model.fit(*material.whole(), context=context)
     return scored(material, model, metric), time.monotonic() - began
 
