@@ -12,6 +12,7 @@ from typing import Any
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
+from labelgrove.core.interrupts import held_back
 from labelgrove.core.random import generator
 from labelgrove.core.ranges import Choice, Range, Whole, as_text
 from labelgrove.tuning.metric import Metric
@@ -31,9 +32,10 @@ FREE = ("labelgrove",)
 class Study:
     """Asks for trials and remembers what came of them.
 
-    Trials that were under way when a search was interrupted are lost: they are marked as failed,
-    do not count, and are tried again. Every trial draws from random numbers of its own, so that a
-    search that goes on is the same as one that was never interrupted.
+    Ctrl-C waits for what is being written. Trials that were under way when a search was
+    interrupted are lost: they are marked as failed, do not count, and are tried again. Every
+    trial draws from random numbers of its own, so that a search that goes on is the same as one
+    that was never interrupted.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class Study:
 
     # --- trials -------------------------------------------------------------------------------
 
+    @held_back()
     def ask(self) -> tuple[int, Values]:
         """Return the number and the values of a new trial, the default ones first."""
         drawn = generator(self._seed, "trial", self.n_begun).integers(2**31)
@@ -76,22 +79,26 @@ class Study:
         self._open[trial.number] = trial
         return trial.number, values
 
+    @held_back()
     def report(self, number: int, step: int, score: float) -> bool:
         """Note how far a trial has come; return whether it should go on."""
         trial = self._open[number]
         trial.report(score, step)
         return not trial.should_prune()
 
+    @held_back()
     def finish(self, number: int, **facts: Any) -> None:
         """Note the scores of a trial: ``scores``, ``seconds``, and what it ``repeats`` if any."""
         trial = self._noted(number, facts)
         self._study.tell(trial, facts["scores"][self._metric.name])
 
+    @held_back()
     def prune(self, number: int, **facts: Any) -> None:
         """Note that a trial was given up early."""
         trial = self._noted(number, facts)
         self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
 
+    @held_back()
     def fail(self, number: int, **facts: Any) -> None:
         """Note that a trial failed, with its ``message``."""
         trial = self._noted(number, facts)
@@ -103,6 +110,7 @@ class Study:
         self._over = None
         return trial
 
+    @held_back()
     def lose(self) -> None:
         """Mark the trials under way as lost, to be tried again."""
         running = self._optuna.trial.TrialState.RUNNING
@@ -128,6 +136,7 @@ class Study:
 
     # --- what is known ------------------------------------------------------------------------
 
+    @held_back()
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that are over and not lost."""
         if self._over is None:

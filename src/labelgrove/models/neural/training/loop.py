@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer, SparseAdam
 
+from labelgrove.core import interrupts
 from labelgrove.core.errors import InputError, LabelgroveError
 from labelgrove.core.progress import Lines, Silent
 from labelgrove.core.types import Run
-from labelgrove.models.neural.training import checkpoint, interrupts
+from labelgrove.models.neural.training import checkpoint
 from labelgrove.models.neural.training.averaging import Averaged
 from labelgrove.models.neural.training.clipping import Clipping
 from labelgrove.models.neural.training.settings import Training

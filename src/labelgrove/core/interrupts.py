@@ -1,4 +1,4 @@
-"""Ctrl-C while a network learns: held back until a step is whole, or a checkpoint is written."""
+"""Ctrl-C in long work: held back until a step is whole, or what must be written is written."""
 
 from __future__ import annotations
 
