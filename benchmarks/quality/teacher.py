@@ -204,7 +204,8 @@ def report(work: Path) -> str:
         "documents, of which a tenth is held out, the first 128 words of each, GloVe "
         "vectors of 100 numbers; the same random test documents for all, 3,000 at most. One "
         "seed; of parts left out or added some have two (`--seed 1`), with mean and deviation, "
-        "which draws other training documents too. Networks learn for 8 epochs with falling learning rates (attentionxml "
+        "which draws other training documents too. Networks learn for 8 epochs with falling "
+        "learning rates (attentionxml "
         "0.01, treaderxml 0.005). knn and bonsai read whole texts. Per cent. Made with `python "
         "benchmarks/quality/teacher.py --data DIR --work DIR`, on " + told_machine() + " Other "
         "work ran on the machine at the same time: the last two columns tell orders of magnitude.",
