@@ -99,6 +99,10 @@ def test_calibration_of_what_was_combined():
     both.calibrate(TEXTS[100:], LABELS[100:])
     assert both.scores_["P@1"] > 0.8
     assert both.thresholds_["micro"] != 0.5
+    known = both.thresholds_
+    with pytest.raises(InputError, match="holds no labels"):
+        both.calibrate(TEXTS[:5], [[]] * 5)
+    assert both.thresholds_ == known
 
 
 def test_one_tagger_is_no_consensus():

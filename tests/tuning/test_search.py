@@ -95,6 +95,12 @@ def test_a_folder_of_a_search_keeps_what_is_not_its_own(planted, corpus, tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"study.sqlite3", "work"}
 
 
+def test_what_a_killed_search_left_is_in_nobodys_way(planted, corpus, tmp_path):
+    (tmp_path / ".work-abc").mkdir()  # killed before its study was there
+    found = tune(*corpus, model="planted", trials=1, folder=tmp_path, resume=True, prune=False)
+    assert len(found.trials) == 1
+
+
 def test_a_folder_is_searched_in_by_one_process_at_a_time(corpus, tmp_path):
     with locked(tmp_path / "found.run"), pytest.raises(InputError, match="another process works"):
         tune(*corpus, model="knn", trials=1, folder=tmp_path / "found")

@@ -365,6 +365,8 @@ class Tagger(Configured):
         plain = copy(self)
         plain.learned_ = learned
         raw, Y = plain._rank_known(corpus, PLACES, "calibrating", progress)
+        if not Y.nnz:
+            raise InputError(f"{corpus.name} holds no labels, so nothing can be calibrated by it")
         self.learned_ = calibrated_on(learned, raw, Y)
         ranking = self.learned_.calibrated(raw)
         self.scores_ = dict(judge(self.labels_, Y, ranking, self.decision("auto"), (1, 3, 5)))

@@ -15,6 +15,7 @@ from labelgrove.tuning.study import is_study
 
 STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
 TAGGER, RUN = "tagger", "tagger.run"
+WORK = ".work-"  # what the names of the folders begin with in which processes work
 OURS = (STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN)
 
 
@@ -45,7 +46,7 @@ def workplace(
         made = not place.exists()
         try:
             place.mkdir(parents=True, exist_ok=True)
-            work = Path(tempfile.mkdtemp(prefix=".work-", dir=place))
+            work = Path(tempfile.mkdtemp(prefix=WORK, dir=place))
         except OSError as error:
             raise StorageError(f"cannot write {place}: {error.strerror or error}") from error
         try:
@@ -72,7 +73,8 @@ def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
         return
     if not place.is_dir():
         raise InputError(f"{place} is a file; a search needs a folder")
-    names = sorted(path.name for path in place.iterdir())
+    # a search that was killed may have left its processes' folder and nothing else
+    names = sorted(path.name for path in place.iterdir() if not path.name.startswith(WORK))
     if names and not is_study(place / STUDY):
         raise InputError(
             f"{place} holds {names[0]!r} and no search, so nothing is written there; choose "
