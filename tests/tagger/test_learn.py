@@ -142,6 +142,10 @@ def test_before_and_after_are_weighed_alike(tagger, wiser):
     assert own.notes == by_new.notes
     assert any("1 labels (" in note for note in by_new.notes), "the new one is a miss of the old"
     assert wiser.evaluate(texts, labels)["R@3"] > own["R@3"]
+    known = TEST  # without the new label: 12 labels are told in the one case, 13 in the other
+    ratio = tagger.evaluate(*known)["hamming-loss"] / 13 * 12
+    assert tagger.evaluate(*known, labels_of=wiser)["hamming-loss"] == pytest.approx(ratio)
+    assert ratio > 0
     with pytest.raises(InputError, match="labels_of knows other labels"):
         wiser.evaluate(texts, labels, labels_of=tagger)
 

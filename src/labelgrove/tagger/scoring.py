@@ -48,13 +48,14 @@ def judge(
     ks
         The places at which rankings are cut.
     counted
-        By whose counts labels are rare for PSP; ``space`` by default.
+        By whose counts labels are rare for PSP, and whose labels the Hamming loss is over;
+        ``space`` by default.
     """
-    propensities = (counted or space).propensities(n_columns=Y.shape[1])
-    n_labels = labels_in_use(Y, space.n_labels)
+    whole = counted or space
     values = evaluate(
-        Y, ranking, ks=ks, threshold=decision, propensities=propensities,
-        n_labels=n_labels,
+        Y, ranking, ks=ks, threshold=decision,
+        propensities=whole.propensities(n_columns=Y.shape[1]),
+        n_labels=labels_in_use(Y, whole.n_labels),
     )  # fmt: skip
     notes = [f"F1 and its kin count labels with a probability of at least {_told(decision)}"]
     if capped := capped_rows(ranking, decision, space.n_labels):
@@ -62,7 +63,7 @@ def judge(
             f"{capped:,} documents may have more than {ranking.k} labels above the "
             f"threshold; F1 and its kin count the best {ranking.k}"
         )
-    if unseen := n_labels - space.n_labels:
+    if unseen := labels_in_use(Y, space.n_labels) - space.n_labels:
         share = (Y.indices >= space.n_labels).mean()
         notes.append(
             f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
