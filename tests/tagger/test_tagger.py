@@ -71,6 +71,16 @@ def test_documents_are_held_out_by_a_hash_of_their_text(share, seed):
     assert (tagger.labels_.encode(held) != Y).nnz == 0
 
 
+def test_texts_are_hashed_only_where_some_are_held_out():
+    without, some = (
+        Tagger(Centroid(), validation=share)._prepare(TEXTS, LABELS, None, None, None)
+        for share in (0, 0.1)
+    )
+    assert len(without.places) == 0
+    assert len(some.places) == some.train[1].shape[0] < len(TEXTS)
+    assert some.places.min() >= 0.1
+
+
 def test_the_kept_model_learned_from_everything(tagger):
     assert tagger.labels_.n_documents == 500
     everything = Tagger(Centroid(), validation=0).fit(*TRAIN)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 INPUT = "Input"
 OUTPUTS = ("json_to", "report", "markdown", "latex", "html")  # files that hold a command's result
-MANIFEST = "manifest.json"  # of a saved tagger
 
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
@@ -179,9 +178,13 @@ def check_files(values: Mapping[str, Any]) -> None:
         All that the command was given, by name.
     """
     written = [each for name, each in values.items() if name in OUTPUTS and each is not None]
+    if not written:
+        return
     read = [each for name, each in values.items() if name not in OUTPUTS]
     paths = [each for part in read for each in (part if isinstance(part, list) else [part])]
     taken = {each.resolve() for each in paths if isinstance(each, Path)}
+    from labelgrove.core.storage import MANIFEST
+
     for file in written:
         place = file.resolve()
         if place in taken and str(file) not in ("-", os.devnull):

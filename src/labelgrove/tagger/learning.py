@@ -127,7 +127,7 @@ class Task:
         How those of ``whole`` and of ``held`` begin, for such a model.
     places
         A number in [0, 1) for each text of ``train``, by a hash of it, shape (n,): whoever takes a
-        part of them by it keeps copies together.
+        part of them by it keeps copies together. Empty where nobody needs it.
     """
 
     learned: Learned
@@ -172,6 +172,7 @@ def prepare(
     validation: Corpus | float,
     seed: int,
     run: Run,
+    places: bool = False,
 ) -> Task:
     """Read a corpus, fit the featurizers on it, and hold some of it out.
 
@@ -191,10 +192,13 @@ def prepare(
         Of that hash.
     run
         Folder, resume, progress.
+    places
+        Hash the texts also where nothing is to be held out by that.
     """
     share = 0.0 if isinstance(validation, Corpus) else validation
     remembers = model.remembers
-    reader = _Reader(corpus, seed, run.progress, beginnings=remembers)
+    hashed = places or share > 0
+    reader = _Reader(corpus, seed, run.progress, hashed=hashed, beginnings=remembers)
     texts = _WithNames(reader, vocabulary) if model.ranks_by_name else reader
     kept = Kept(featurizers, run)
     X = _join(kept.fit_transform(texts))
@@ -213,27 +217,27 @@ def prepare(
         if unused:
             run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
     learned = Learned(space, featurizers, model)
-    places = np.array(reader.places)
+    found = np.array(reader.places)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)
     if isinstance(validation, Corpus):
         held = _read(validation, learned, kept, run.progress)
-        return Task(learned, (X, Y), held, None, context, places=places)
+        return Task(learned, (X, Y), held, None, context, places=found)
     if not share:
-        return Task(learned, (X, Y), None, None, context, places=places)
-    mask = places < share
+        return Task(learned, (X, Y), None, None, context, places=found)
+    mask = found < share
     if mask.sum() < FEWEST or mask.all():
         run.progress.say(
             f"{len(mask):,} documents are too few to hold out {share:g} of them: "
             "probabilities are not calibrated, the threshold is 0.5"
         )
-        return Task(learned, (X, Y), None, None, context, places=places)
+        return Task(learned, (X, Y), None, None, context, places=found)
     held, others = (X[mask], Y[mask]), None
     if texts_begin is not None:
         context = replace(context, documents=[*compress(texts_begin, ~mask)])
         others = [*compress(texts_begin, mask)]
     train = (X[~mask], Y[~mask])
-    return Task(learned, train, held, (X, Y), context, texts_begin, others, places[~mask])
+    return Task(learned, train, held, (X, Y), context, texts_begin, others, found[~mask])
 
 
 def new_featurizers(
@@ -361,16 +365,18 @@ class _ValidationReader:
 class _Reader:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
-    It gives each text a place in [0, 1) by a hash, by which some can be held out, and keeps how
-    texts begin where ``beginnings`` are wanted.
+    Where they are to be ``hashed`` it gives each text a place in [0, 1) by a hash, by which some
+    can be held out; it keeps how texts begin where ``beginnings`` are wanted.
     """
 
-    def __init__(self, corpus: Corpus, seed: int, progress: Progress, *, beginnings: bool) -> None:
+    def __init__(
+        self, corpus: Corpus, seed: int, progress: Progress, *, hashed: bool, beginnings: bool
+    ) -> None:
         self.labels = LabelCollector()
         self.empty = 0
         self.places: list[float] = []
         self.beginnings: list[str] = []
-        self._keep = beginnings
+        self._hashed, self._keep = hashed, beginnings
         self._corpus, self._seed, self._progress = corpus, seed, progress
         self._collected = False
 
@@ -382,7 +388,8 @@ class _Reader:
         for document in documents:
             self.labels.add(document.labels)
             self.empty += not document.text or document.text.isspace()
-            self.places.append(text_fraction(document.text, self._seed))
+            if self._hashed:
+                self.places.append(text_fraction(document.text, self._seed))
             if self._keep:
                 self.beginnings.append(beginning(document.text))
             yield document.text

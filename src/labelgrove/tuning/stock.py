@@ -75,6 +75,7 @@ class Stock:
                 validation=self._validation,
                 seed=self._seed,
                 run=self._run,
+                places=True,
             )
             part = folder.with_suffix(".part")  # left behind if this fails, and then made anew
             shutil.rmtree(part, ignore_errors=True)
