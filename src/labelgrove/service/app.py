@@ -116,6 +116,8 @@ def _labels_and_models(app: FastAPI, library: Library) -> None:
     @app.get("/v1/labels", response_model=schemas.LabelsAnswer, **openapi.operation())
     async def labels(asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
         """Find labels by the beginning of a word, or go through their hierarchy."""
+        if sum(map(bool, (asked.q, asked.parent, asked.id))) > 1:
+            raise ProblemError(409, "q, parent and id exclude each other: give one of them")
         served = library.desk(asked.model).served
         return _json(await asyncio.to_thread(_label_list, served, asked))
 

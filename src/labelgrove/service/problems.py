@@ -143,7 +143,10 @@ def answer_problems(app: FastAPI) -> None:
 
 
 def from_error(error: LabelgroveError) -> ProblemError:
-    """Return the problem behind an error of labelgrove's: what is wrong in a call is a 4xx."""
+    """Return the problem behind an error of labelgrove's.
+
+    An unknown name is a 404; what a tagger cannot do, though it was asked rightly, a 409.
+    """
     if isinstance(error, UnknownNameError):
         return ProblemError(404, str(error))
-    return ProblemError(422 if isinstance(error, InputError) else 500, str(error))
+    return ProblemError(409 if isinstance(error, InputError) else 500, str(error))
