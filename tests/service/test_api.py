@@ -9,7 +9,10 @@ TEXT = "green apples in a car"
 
 
 def plain(tags):
-    return [{"label": tag.label, "name": tag.name, "score": tag.score} for tag in tags]
+    """Return tags as they are sent: six digits of a score."""
+    return [
+        {"label": tag.label, "name": tag.name, "score": float(f"{tag.score:.6g}")} for tag in tags
+    ]
 
 
 @pytest.mark.parametrize("model", ["bonsai", "knn"])
