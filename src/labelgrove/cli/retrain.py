@@ -234,24 +234,26 @@ def _tell(
 ) -> None:
     """Show how good both taggers are, by what that is judged, and what was learned."""
     from labelgrove.cli.tables import print_before_and_after
+    from labelgrove.report.wording import several
 
     n, of = len(lesson.held_out), len(lesson.said.documents)
     if scores is not None:
-        place = test or f"{n:,} held-out documents of the feedback"
+        place = test or f"{several(n, 'held-out document')} of the feedback"
         print_before_and_after(f"{after.model_.name} on {place}, %", *scores)
     if test is None:
         print(_judged_by(n, of, folder))
-    if scores is not None and scores[0].documents < FEW:
-        print(f"{scores[0].documents:,} documents are few: such figures may be luck")
+    if scores is not None and (judges := scores[0].documents) < FEW:
+        print(f"so few as {several(judges, 'document')} say little: the figures may be luck")
     print(
-        f"learned from {of - n:,} documents of feedback: {lesson.changes.corrected:,} corrected "
-        f"and {lesson.changes.confirmed:,} confirmed in {source}, {lesson.added:,} added"
+        f"learned from {several(of - n, 'document')} of feedback: {lesson.changes.corrected:,} "
+        f"corrected and {lesson.changes.confirmed:,} confirmed in {source}, {lesson.added:,} added"
     )
     if lesson.bare:
-        print(f"{lesson.bare:,} of them have no label: they count as having none of them")
-    print(f"{len(record['new_labels']):,} new labels, {after.labels_.n_labels:,} together")
-    if record["lost_labels"]:
-        print(f"{len(record['lost_labels']):,} labels of {folder} have no document any more")
+        print(f"{lesson.bare:,} of them without a label: they count as having none of them")
+    new, lost = len(record["new_labels"]), len(record["lost_labels"])
+    print(f"{several(new, 'new label')}, {several(after.labels_.n_labels, 'label')} together")
+    if lost:
+        print(f"{several(lost, 'label')} of {folder} without a document now")
     print(f"saved to {out}")
     if is_same(folder, out):
         print("a service that has it open loads it by POST /v1/reload or the signal SIGHUP")
