@@ -22,6 +22,7 @@ from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
 from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
+from labelgrove.cli.serve import serve
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
@@ -77,6 +78,7 @@ for command in (
     retrain,
     combine,
     tune,
+    serve,
     models,
 ):
     app.command()(_guarded(command))
