@@ -77,7 +77,7 @@ def print_scores(title: str, scores: Mapping[str, float]) -> None:
 def print_comparison(title: str, before: Mapping[str, float], after: Mapping[str, float]) -> None:
     """Print the metrics that two have in common as percentages, and the difference."""
     rows = [
-        [name, _percent(before[name]), _percent(value), f"{100 * (value - before[name]):+.2f}"]
+        [name, _percent(before[name]), _percent(value), _change(value - before[name])]
         for name, value in after.items()
         if name in before
     ]
@@ -92,6 +92,10 @@ def print_before_and_after(title: str, before: Scores, after: Scores) -> None:
     for note in after.notes:
         if note not in before.notes:
             print(f"after: {note}")
+
+
+def _change(value: float) -> str:
+    return f"{round(100 * value, 2) + 0.0:+.2f}"  # a sum, since -0.0 would keep its sign
 
 
 def _percent(value: Any) -> str:
