@@ -1,0 +1,23 @@
+// What is known of a label: its place in the hierarchy, what it means, what it was learned from.
+
+import { el, words } from "./dom.js";
+import { several } from "./wording.js";
+
+/** The path to a label, from the top down. */
+export function pathTo({ path, name }) {
+  return el("span", { class: "path" },
+    [...path.map((above) => above.name), name].flatMap((each, i) => [
+      i > 0 && el("span", { class: "below", "aria-label": "above" }, " › "), words(each),
+    ]));
+}
+
+export function about(label) {
+  const { documents, description, path, learned } = label;
+  return [
+    path.length > 0 && el("p", { class: "quiet" }, pathTo(label)),
+    description && el("p", { dir: "auto" }, description),
+    el("p", { class: "quiet" }, learned
+      ? `Learned from ${several(documents, "document")}.`
+      : "Nothing was learned of it: no training document has it."),
+  ].filter(Boolean);
+}
