@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { byId, debounced, el, icon, newId, words } from "./dom.js";
-import { about, pathTo } from "./label.js";
+import { about, entry } from "./label.js";
 import { showProblem } from "./problems.js";
 import { onModel, served } from "./served.js";
 import { number, several } from "./wording.js";
@@ -46,7 +46,7 @@ async function browse() {
 
 function told(q, { labels, more }) {
   const { name, labels: all, hierarchy } = served.chosen;
-  if (!q) return `${several(all, "label")} of ${name}${hierarchy ? ", from the top" : ""}.`;
+  if (!q) return `${several(all, "label")} of ${name}${hierarchy ? ", from the top" : ""}, with the number of documents learned from.`;
   if (!labels.length) return `No label has a word that begins with “${q}”.`;
   return more ? `The ${labels.length} most frequent labels with “${q}”:` : `${several(labels.length, "label")} with “${q}”:`;
 }
@@ -79,7 +79,7 @@ function node(label, { q, model }) {
   const below = el("ul", { id: newId("below"), hidden: true });
   const name = el("button", {
     type: "button", class: "name", "aria-expanded": "false", "aria-controls": details.id, onclick: () => tell(label),
-  }, q && label.path.length ? pathTo(label) : words(label.name));
+  }, q ? entry(label) : words(label.name));
   const opener = label.children > 0 && el("button", {
     type: "button", class: "opener", "aria-expanded": "false", "aria-controls": below.id,
     "aria-label": `Below ${label.name}`, onclick: open,

@@ -3,10 +3,13 @@
 import { byId, el } from "./dom.js";
 import { served } from "./served.js";
 
+/** JSON on one line, with room to read. */
+const spaced = (body) => JSON.stringify(body, null, 1).replace(/\n\s*/g, " ").replace(/([[{]) | ([\]}])/g, "$1$2");
+
 export function showCalls() {
   const address = (path) => new URL(path, document.baseURI).href.replace(/#.*$/, "");
   const post = (path, body) =>
-    `curl ${address(path)} \\\n  --header 'Content-Type: application/json' \\\n  --data '${JSON.stringify(body)}'`;
+    `curl ${address(path)} \\\n  --header 'Content-Type: application/json' \\\n  --data '${spaced(body)}'`;
   const examples = [
     ["Tag a text", post("v1/tag", { text: "Solar panels on public buildings", k: 3 })],
     ["Tag several, each with what is likely enough", post("v1/tag", { texts: ["Solar panels", "Loans for farms"], threshold: "auto" })],

@@ -4,7 +4,7 @@ import { byId, el, words } from "./dom.js";
 import { served } from "./served.js";
 import { number, size, time } from "./wording.js";
 
-const FIRST = ["P@1", "P@3", "P@5", "nDCG@5", "R@5", "micro-F1", "macro-F1"]; // scores shown at once
+const FIRST = ["P@1", "P@3", "P@5", "nDCG@5", "R@5", "PSP@5", "micro-F1", "macro-F1"]; // scores shown at once
 const MEANINGS = {
   P: "of the first {k} labels are right",
   R: "of a document's labels are among the first {k}",
@@ -56,7 +56,7 @@ function facts({ labels, documents, hierarchy, bytes, created, loaded, labelgrov
   return [
     ["Learned from", `${number(documents)} documents`],
     ["Labels", `${number(labels)}${hierarchy ? ", in a hierarchy" : ""}`],
-    ["Likely enough", likely || "not tuned: no documents were held out"],
+    ["Thresholds", likely || "not tuned: no documents were held out"],
     ["On disk", size(bytes)],
     ["Made", `${time(created)}, by labelgrove ${labelgrove}`],
     ["Loaded", time(loaded)],

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { combobox } from "./combobox.js";
 import { el, icon, words } from "./dom.js";
-import { pathTo } from "./label.js";
+import { entry } from "./label.js";
 import { showProblem } from "./problems.js";
 import { listed } from "./wording.js";
 
@@ -62,7 +62,8 @@ export function feedback({ model, text, labels }) {
     added.replaceChildren(...extra.map(chip));
     added.hidden = extra.length === 0;
     save.setAttribute("aria-disabled", String(!unsaved(judgement)));
-    state.textContent = unsaved(judgement) ? summary(verdicts, "Not saved yet") : "";
+    state.className = judgement.saved ? "saved" : "quiet";
+    state.textContent = verdicts.size ? summary(verdicts, judgement.saved ? "✓ Saved" : "Not saved yet") : "";
     refreshers.forEach((each) => each());
   }
 
@@ -80,7 +81,6 @@ export function feedback({ model, text, labels }) {
       } });
       judgement.saved = stored.stored && sent === JSON.stringify([...verdicts]);
       refresh();
-      if (judgement.saved) state.textContent = summary(verdicts, "✓ Saved");
     } catch (error) {
       showProblem(problem, error, "Not saved; your marks are still here. ");
     }
@@ -99,7 +99,7 @@ async function suggestions(query, model) {
   const same = (text) => text.toLowerCase() === query.toLowerCase();
   const options = labels.map((label) => ({
     label, text: label.name,
-    content: [label.path.length ? pathTo(label) : words(label.name), label.name !== label.label && el("small", { class: "id" }, label.label)],
+    content: entry(label),
   }));
   if (labels.some(({ name, label }) => same(name) || same(label))) return options;
   // never the first thing Enter would take: a new label is a choice of its own

@@ -4,12 +4,16 @@ import { el, words } from "./dom.js";
 import { several } from "./wording.js";
 
 /** The path to a label, from the top down. */
-export function pathTo({ path, name }) {
-  return el("span", { class: "path" },
-    [...path.map((above) => above.name), name].flatMap((each, i) => [
-      i > 0 && el("span", { class: "below", "aria-label": "above" }, " › "), words(each),
-    ]));
-}
+export const pathTo = ({ path, name }) => el("span", { class: "path" },
+  [...path.map((above) => above.name), name].flatMap((each, i) => [i > 0 && " › ", words(each)]));
+
+/** A label among others that were found: its name, and below that what tells it from them. */
+export const entry = ({ path, name, label }) => [
+  words(name),
+  el("small", { class: "place" },
+    path.length > 0 && ["in ", path.flatMap((above, i) => [i > 0 && " › ", words(above.name)])],
+    path.length > 0 && label !== name && ", ", label !== name && words(label)),
+];
 
 export function about(label) {
   const { documents, description, path, learned } = label;

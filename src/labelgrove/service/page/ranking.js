@@ -12,7 +12,7 @@ import { explain } from "./why.js";
  */
 export function ranking({ text, model, labels, beside = () => null, note = () => null }) {
   if (!labels.length) {
-    return el("p", { class: "none" }, "No label is likely enough. “The best, likely or not” shows what comes next.");
+    return el("p", { class: "none" }, "No label is likely enough. Without a threshold you see what comes next.");
   }
   const list = el("ol", { class: "ranking" });
   let opened = null;

@@ -18,7 +18,7 @@ export function newRun(documents, { name, unit, asked, limits }) {
   const counted = el("p", { class: "counted" });
   const button = el("button", { type: "button" }, "Cancel");
   const problem = el("div", { role: "alert" });
-  const bad = el("details", { class: "problem", hidden: true }, el("summary"), el("ul"));
+  const bad = el("details", { class: "problem", hidden: true, open: true }, el("summary"), el("ul"));
   const body = el("tbody");
   const texts = el("input", { type: "checkbox", checked: true });
   const downloads = el("div", { class: "downloads", hidden: true },
@@ -81,7 +81,7 @@ export function newRun(documents, { name, unit, asked, limits }) {
   function refuse(document, reason) {
     refused.set(document, reason);
     bad.hidden = false;
-    bad.querySelector("summary").textContent = `${several(refused.size, "document")} refused, the others go on`;
+    bad.querySelector("summary").textContent = `${several(refused.size, "document")} refused`;
     if (refused.size <= SHOWN) {
       bad.querySelector("ul").append(el("li", { dir: "auto" }, `${unit} ${number(document.place)}: ${reason}`));
     }

@@ -126,11 +126,18 @@ function show(text, found) {
   shown = text;
   result.replaceChildren(...[other ? comparison(list, other) : ranking(list), judging?.panel].filter(Boolean));
   judging?.refresh();
+  bringIntoView();
   const [best] = first.labels;
   said.textContent = best
     ? `${several(first.labels.length, "label")} by ${first.model}; the best is ${best.name}, ${percent(best.score)}.`
     : `No label by ${first.model}.`;
   textChanged();
+}
+
+/** On a phone the labels are below what one sees. */
+function bringIntoView() {
+  const { top } = said.getBoundingClientRect();
+  if (top > innerHeight - 150) said.scrollIntoView({ block: "start" });
 }
 
 function tagFile(asked) {
@@ -142,6 +149,7 @@ function tagFile(asked) {
     name: file.name, unit: file.table.unit, limits: served.limits, asked: { ...asked, model: served.chosen.name },
   });
   result.replaceChildren(run.view);
+  bringIntoView();
   run.start();
 }
 

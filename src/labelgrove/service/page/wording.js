@@ -15,7 +15,10 @@ export function percent(share) {
 }
 
 /** A weight with its sign, also where it is positive. */
-export const signed = (weight) => `${weight < 0 ? "−" : "+"}${Math.abs(weight).toFixed(2)}`;
+export function signed(weight) {
+  const value = Math.abs(weight);
+  return `${weight < 0 ? "−" : "+"}${value < 0.01 ? value.toPrecision(1) : value.toFixed(2)}`;
+}
 
 export function size(bytes) {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
