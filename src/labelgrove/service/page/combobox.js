@@ -71,9 +71,10 @@ export function combobox({ label, find, take }) {
   }
 
   function enter() {
-    const exact = options.find(({ text }) => text?.toLowerCase() === input.value.trim().toLowerCase());
+    const typed = input.value.trim().toLowerCase();
+    const exact = options.filter(({ text }) => text?.toLowerCase() === typed);
     if (active >= 0) choose(options[active]);
-    else if (exact) choose(exact);
+    else if (exact.length === 1) choose(exact[0]);
     else if (input.value.trim()) told.textContent = "Choose one of the suggestions with the arrow keys.";
   }
 

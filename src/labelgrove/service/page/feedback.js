@@ -27,6 +27,7 @@ export function feedback({ model, text, labels }) {
   const { verdicts } = judgement;
   const suggested = new Set(labels.map(({ label }) => label));
   const refreshers = [];
+  let saving = false;
   const added = el("ul", { class: "chips", "aria-label": "Labels you added" });
   const state = el("p", { role: "status" });
   const problem = el("div", { role: "alert" });
@@ -68,10 +69,11 @@ export function feedback({ model, text, labels }) {
   }
 
   async function send() {
-    if (!unsaved(judgement)) return;
+    if (!unsaved(judgement) || saving) return;
+    saving = true;
     problem.replaceChildren();
-    const sent = JSON.stringify([...verdicts]);
     const all = [...verdicts];
+    const sent = JSON.stringify(all);
     try {
       const stored = await call("v1/feedback", { body: {
         text, model,
@@ -80,9 +82,12 @@ export function feedback({ model, text, labels }) {
         allow_new: all.some(([, { isNew }]) => isNew),
       } });
       judgement.saved = stored.stored && sent === JSON.stringify([...verdicts]);
+      for (const [id, verdict] of all) verdict.isNew &&= stored.new.includes(id); // it may be known by its id
       refresh();
     } catch (error) {
       showProblem(problem, error, "Not saved; your marks are still here. ");
+    } finally {
+      saving = false;
     }
   }
 
@@ -103,8 +108,9 @@ async function suggestions(query, model) {
   }));
   if (labels.some(({ name, label }) => same(name) || same(label))) return options;
   // never the first thing Enter would take: a new label is a choice of its own
-  const label = { label: query, name: query, isNew: true };
-  return [...options, { label, text: null, content: ["Add as new label: ", el("b", { dir: "auto" }, query)] }];
+  const name = query.replace(/\s+/g, " ");
+  const label = { label: name, name, isNew: true };
+  return [...options, { label, text: null, content: ["Add as new label: ", el("b", { dir: "auto" }, name)] }];
 }
 
 function summary(verdicts, before) {

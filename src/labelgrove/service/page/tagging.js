@@ -121,10 +121,11 @@ async function tagText(asked) {
 
 function show(text, found) {
   const [first, other] = found.map(({ model, results }) => ({ text, model, labels: results[0].labels }));
+  const notes = found.flatMap((answer) => answer.notes ?? []);
   const judging = served.models.find(({ name }) => name === first.model)?.feedback ? feedback(first) : null;
   const list = { ...first, ...(judging && { beside: judging.buttons }) };
   shown = text;
-  result.replaceChildren(...[other ? comparison(list, other) : ranking(list), judging?.panel].filter(Boolean));
+  result.replaceChildren(...notes.map((note) => el("p", { class: "note" }, note)), ...[other ? comparison(list, other) : ranking(list), judging?.panel].filter(Boolean));
   judging?.refresh();
   bringIntoView();
   const [best] = first.labels;
