@@ -22,7 +22,14 @@ LENGTH = 2_000  # characters of a text that the service takes
 def service(taggers, tmp_path_factory):
     """Two taggers with a hierarchy, one with label names that mean ill; feedback is taken."""
     place = tmp_path_factory.mktemp("page")
-    texts = ["red apples", "a red car 🚗", "green cars drive", "apple pie", "فاكهة حمراء", "pie"] * 12
+    texts = [
+        "red apples",
+        "a red car 🚗",
+        "green cars drive",
+        "apple pie",
+        "فاكهة حمراء",
+        "pie",
+    ] * 12
     labels = [[ODD[i % 6], f"label {i:02d}"] for i in range(72)]
     Tagger("bonsai", validation=0).fit(texts, labels).save(place / "odd")
     limits = ("--max-length", LENGTH, "--max-texts", 400)
@@ -430,6 +437,7 @@ def states(page):
     field.press_sequentially("verylong")
     options.first.wait_for()
     yield "odd labels, judged"
+    field.press("Escape")
     page.click("text=Save feedback")
     page.locator(".saved").wait_for()
     lines = "".join(json.dumps({"text": text}) + "\n" for text in ("apples", LONG, "x" * 2001))
