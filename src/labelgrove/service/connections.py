@@ -25,7 +25,7 @@ class Connection(HttpToolsProtocol):
     """Uvicorn's connection, which does not wait for ever.
 
     A request's head must be here, and a client that reads slowly must read on, in the time that
-    a quiet connection is kept open. Bodies have a time limit of their own, in `labelgrove.service.bodies`.
+    a quiet connection is kept open. Bodies have a time limit of their own (`bodies.read`).
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -52,7 +52,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
         self._forget()
-        self.resume_writing_in_time()
+        self._reads()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -62,11 +62,10 @@ class Connection(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """It reads."""
-        self.resume_writing_in_time()
+        self._reads()
         super().resume_writing()
 
-    def resume_writing_in_time(self) -> None:
-        """Stop waiting for a reader."""
+    def _reads(self) -> None:
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None
