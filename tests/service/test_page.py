@@ -437,6 +437,7 @@ def states(page):
     field.press_sequentially("verylong")
     options.first.wait_for()
     yield "odd labels, judged"
+    field.press("Escape")
     page.click("text=Save feedback")
     page.locator(".saved").wait_for()
     lines = "".join(json.dumps({"text": text}) + "\n" for text in ("apples", LONG, "x" * 2001))
