@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -527,7 +528,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(look):
           .filter(element => element.getClientRects().length)
           .map(element => Number(element.tagName[1]))""")
         assert levels[:2] == [1, 2]
-        assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False)), (state, levels)
+        assert all(b - a <= 1 for a, b in pairwise(levels)), (state, levels)
 
 
 # --- what means ill, and what fails -----------------------------------------------------------
@@ -538,7 +539,8 @@ def test_labels_and_texts_are_only_ever_text(look):
     page = seen.page
     page.evaluate("""() => {
       window.violations = [];
-      addEventListener('securitypolicyviolation', event => violations.push(event.violatedDirective));
+      addEventListener('securitypolicyviolation',
+        event => violations.push(event.violatedDirective));
     }""")
     text = f"{IMAGE} {SCRIPT} \u202eapples <b>car</b> pie"
     tag(page, text, "odd", k=100)
