@@ -5,7 +5,8 @@ import { ranking } from "./ranking.js";
 
 /** `first` and `second` are what `ranking` takes. */
 export function comparison(first, second) {
-  const places = [first, second].map(({ labels }) => new Map(labels.map(({ label }, i) => [label, i + 1])));
+  const places = [first, second].map(({ labels }) =>
+    new Map(labels.map(({ label }, i) => [label, i + 1])));
   const columns = [first, second].map((each, i) => el("div", {},
     el("h3", {}, words(each.model)),
     ranking({ ...each, note: (label) => elsewhere(places[1 - i].get(label.label)) })));
