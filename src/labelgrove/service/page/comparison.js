@@ -12,7 +12,7 @@ export function comparison(first, second) {
     ranking({ ...each, note: (label) => elsewhere(places[1 - i].get(label.label)) })));
   const both = first.labels.filter(({ label }) => places[1].has(label));
   return el("div", {},
-    el("dl", { class: "facts" },
+    el("dl", { class: "facts shared" },
       line("Both", both),
       line(`Only ${first.model}`, first.labels.filter(({ label }) => !places[1].has(label))),
       line(`Only ${second.model}`, second.labels.filter(({ label }) => !places[0].has(label)))),

@@ -4,7 +4,7 @@ import { el, words } from "./dom.js";
 import { several } from "./wording.js";
 
 /** The path to a label, from the top down. */
-export const pathTo = ({ path, name }) => el("span", { class: "path" },
+const pathTo = ({ path, name }) => el("span", { class: "path" },
   [...path.map((above) => above.name), name].flatMap((each, i) => [i > 0 && " › ", words(each)]));
 
 /** A label among others that were found: its name, and below that what tells it from them. */

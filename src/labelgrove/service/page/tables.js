@@ -18,7 +18,7 @@ export async function readTable(text, kind) {
 }
 
 /** Return the rows of a CSV text as lists of cells; quoted cells may hold anything. */
-export function* records(text, separator) {
+function* records(text, separator) {
   const plain = new RegExp(`[^${separator}\\r\\n]*`, "y");
   let [at, row] = [0, 0];
   while (at < text.length) {

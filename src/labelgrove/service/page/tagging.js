@@ -10,7 +10,7 @@ import { Problem, showProblem } from "./problems.js";
 import { ranking } from "./ranking.js";
 import { newRun } from "./run.js";
 import { onModel, served } from "./served.js";
-import { number, percent, several } from "./wording.js";
+import { percent, several } from "./wording.js";
 
 const [form, area, go, second, threshold, clear] =
   ["tag-form", "text", "go", "second", "threshold", "clear"].map(byId);
@@ -102,7 +102,7 @@ function wrong(field, message) {
 
 function submit() {
   problem.replaceChildren();
-  if (!served.chosen) return;
+  if (!served.chosen) return wrong("go", "The server has not told its models yet: try again above.");
   if (run?.isBusy()) {
     return wrong("go", "A file is being tagged. Cancel that first, or wait for it.");
   }
