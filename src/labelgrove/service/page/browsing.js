@@ -94,9 +94,8 @@ function node(label, { q, model }) {
 
   function tell() {
     if (!details.hasChildNodes()) {
-      const below = label.children > 0 ? ` ${several(label.children, "label")} right below it.` : "";
-      details.append(el("p", {}, "Id: ", el("code", { dir: "auto" }, label.label)), ...about(label));
-      details.lastChild.append(below);
+      const id = el("p", {}, "Id: ", el("code", { dir: "auto" }, label.label));
+      details.append(id, ...about(label));
     }
     flip(name, details);
   }

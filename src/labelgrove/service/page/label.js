@@ -16,12 +16,13 @@ export const entry = ({ path, name, label }) => [
 ];
 
 export function about(label) {
-  const { documents, description, path, learned } = label;
+  const { documents, description, path, learned, children } = label;
   return [
     path.length > 0 && el("p", { class: "quiet" }, pathTo(label)),
     description && el("p", { dir: "auto" }, description),
     el("p", { class: "quiet" }, learned
       ? `Learned from ${several(documents, "document")}.`
-      : "Nothing was learned of it: no training document has it."),
+      : "Nothing was learned of it: no training document has it.",
+    children > 0 && ` ${several(children, "label")} right below it.`),
   ].filter(Boolean);
 }

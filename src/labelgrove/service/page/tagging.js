@@ -102,7 +102,9 @@ function wrong(field, message) {
 
 function submit() {
   problem.replaceChildren();
-  if (!served.chosen) return wrong("go", "The server has not told its models yet: try again above.");
+  if (!served.chosen) {
+    return wrong("go", "The server has not told its models yet: try again above.");
+  }
   if (run?.isBusy()) {
     return wrong("go", "A file is being tagged. Cancel that first, or wait for it.");
   }
