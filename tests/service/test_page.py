@@ -543,7 +543,8 @@ def test_labels_and_texts_are_only_ever_text(look):
     page = seen.page
     page.evaluate("""() => {
       window.violations = [];
-      addEventListener('securitypolicyviolation', event => violations.push(event.blockedURI));
+      addEventListener('securitypolicyviolation',
+        event => violations.push(event.violatedDirective));
     }""")
     text = f"{IMAGE} {SCRIPT} \u202eapples <b>car</b> pie"
     tag(page, text, "odd", k=100)
