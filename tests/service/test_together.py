@@ -149,14 +149,14 @@ def test_quick_work_needs_no_thread_and_slow_work_has_one():
         threads.append(threading.current_thread() is threading.main_thread())
         return items
 
-    async def ask(small):
+    async def ask(at_once):
         queue = together(work)
         for item in range(50):
-            await queue.do(item, small=small)
+            await queue.do(item, at_once=at_once)
 
-    asyncio.run(ask(small=False))
+    asyncio.run(ask(at_once=False))
     assert not any(threads)
     threads.clear()
-    asyncio.run(ask(small=True))
+    asyncio.run(ask(at_once=True))
     assert threads[0] is False  # nobody knew yet
     assert threads[-1] is True

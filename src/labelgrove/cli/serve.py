@@ -53,8 +53,8 @@ def serve(
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name by which the service may be called. By default names of this machine "
-            "alone while it listens there alone, else any. Repeatable.",
+            help="A name by which the service may be called. By default localhost alone, and where "
+            "others reach it, its addresses and the name of this machine. Repeatable.",
             rich_help_panel=SAFETY,
         ),
     ] = None,
@@ -109,7 +109,13 @@ def serve(
     for module in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
         need(module, "service", "labelgrove serve")
     from labelgrove import service
-    from labelgrove.service.settings import LOOPBACK, name_taggers, read_keys
+    from labelgrove.service.settings import (
+        LOOPBACK,
+        is_loopback,
+        name_taggers,
+        own_names,
+        read_keys,
+    )
     from labelgrove.tagger.feedback import feedback_file
 
     if feedback is not None and no_feedback:
@@ -120,7 +126,7 @@ def serve(
         beside = feedback_file(folder)
         file = beside if feedback is None else feedback / f"{name}.feedback.jsonl"
         files.append(None if no_feedback else str(file.resolve()))
-    near = host in LOOPBACK
+    near = is_loopback(host)
     settings = service.Settings(
         taggers=taggers,
         feedback=tuple(files),
@@ -133,7 +139,8 @@ def serve(
             rate=rate,
         ),
         keys=read_keys(api_keys) if api_keys else (),
-        hosts=tuple(allow_host) if allow_host else LOOPBACK if near else (),
+        hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
+        addresses=not allow_host and not near,
         threads=threads,
         workers=workers,
         batch=batch_size,

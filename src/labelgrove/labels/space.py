@@ -314,17 +314,21 @@ class LabelSpace:
         except KeyError:
             raise UnknownNameError("label", label, self._near(label, self.ids)) from None
 
+    def lookup(self, text: str) -> list[int]:
+        """Return the numbers of what has this id, else this name; `find` wants one, and hints."""
+        if text in self._index:
+            return [self._index[text]]
+        if self._by_name is None:
+            self._by_name = self._names_to_numbers()
+        found = self._by_name.get(text, [])
+        return [i for i in found if i < self.n_labels] or found
+
     def find(self, text: str) -> int:
         """Return the number of a label or concept by its id, else its name, else another name.
 
         Where labels and other concepts share a name, the labels are meant.
         """
-        if text in self._index:
-            return self._index[text]
-        if self._by_name is None:
-            self._by_name = self._names_to_numbers()
-        found = self._by_name.get(text, [])
-        found = [i for i in found if i < self.n_labels] or found
+        found = self.lookup(text)
         if len(found) > 1:
             shown = ", ".join(repr(self.ids[i]) for i in found[:10])
             more = f" and {len(found) - 10} more" if len(found) > 10 else ""

@@ -8,7 +8,6 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request, Response
@@ -20,15 +19,17 @@ from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
 from labelgrove.service.bodies import check_texts, read
 from labelgrove.service.gate import NOTES, Gate
+from labelgrove.service.hangups import Terminal, take_hangups
 from labelgrove.service.library import Library
 from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
+from labelgrove.service.settings import is_loopback
 from labelgrove.service.static import files
-from labelgrove.service.terminal import Terminal
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
+BY_PROXY = ("forwarded", "x-forwarded-for", "via")  # it speaks for others, from anywhere
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
 
 
@@ -67,10 +68,12 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         request.scope[NOTES]["texts"] = texts
         check_texts(texts, limits)
         desk = library.desk(asked.model)
-        results = await _in_time(desk.tag(texts, asked.k, asked.threshold), limits.seconds)
-        note = desk.served.tagger.untuned(asked.threshold)
+        served = desk.served  # a reload meanwhile changes nothing
+        answer = desk.tag(served, texts, asked.k, asked.threshold)
+        results = await _in_time(answer, limits.seconds)
+        note = served.tagger.untuned(asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""
-        name = to_json(desk.served.name)
+        name = to_json(served.name)
         return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
 
     @app.post(
@@ -84,7 +87,10 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         request.scope[NOTES]["texts"] = [asked.text]
         check_texts([asked.text], limits)
         desk = library.desk(asked.model)
-        return _json(await _in_time(desk.explain(asked.text, asked.label), limits.seconds))
+        served = desk.served
+        number = await asyncio.to_thread(served.number, asked.label)
+        answer = desk.explain(served, asked.text, served.labels.ids[number])
+        return _json(await _in_time(answer, limits.seconds))
 
     @app.post(
         "/v1/feedback",
@@ -99,12 +105,13 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         desk = library.desk(asked.model)
         if desk.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
-        record, new = await asyncio.to_thread(_feedback_record, desk.served, asked)
+        served = desk.served
+        record, new = await asyncio.to_thread(_feedback_record, served, asked)
         await _in_time(desk.write(record), limits.seconds)
         return _json(
             to_json(
                 {
-                    "model": desk.served.name,
+                    "model": served.name,
                     "labels": record["labels"],
                     "new": new,
                     "stored": True,
@@ -146,9 +153,11 @@ def _running(app: FastAPI, library: Library) -> Handler:
             raise ProblemError(
                 403, "without API keys only this machine may reload; send SIGHUP, or use keys"
             )
-        reloaded = await library.reload()
-        if settings.supervisor:
-            os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
+        try:
+            reloaded = await library.reload()
+        finally:
+            if settings.supervisor:
+                os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
         return _json(to_json({"reloaded": reloaded}))
 
     @app.get("/healthz", response_model=schemas.Health)
@@ -184,7 +193,7 @@ def _lifespan(library: Library) -> Any:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         tasks: set[asyncio.Task[Any]] = set()
-        terminal = Terminal()
+        terminal = Terminal(library.settings.terminal)
 
         def reload() -> None:
             if terminal.is_gone():
@@ -197,6 +206,7 @@ def _lifespan(library: Library) -> Any:
         # neither in a thread nor on Windows
         with suppress(ValueError, RuntimeError, AttributeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, reload)
+            take_hangups()
         if library.settings.supervisor:
             tasks.add(loop.create_task(_end_with(library.settings.supervisor)))
         try:
@@ -236,11 +246,11 @@ async def _in_time(answer: Awaitable[T], seconds: float) -> T:
 def _label_list(served: Served, asked: schemas.LabelQuery) -> bytes:
     beyond = asked.limit + 1  # one more, to know whether there is any
     if asked.id:
-        numbers = [served.labels.find(asked.id)]
+        numbers = [served.number(asked.id)]
     elif asked.q:
         numbers = served.find(asked.q, asked.offset, beyond)
     else:
-        parent = served.labels.find(asked.parent) if asked.parent else None
+        parent = served.number(asked.parent) if asked.parent else None
         numbers = served.below(parent, asked.offset, beyond)
     shown = [served.entry(number) for number in numbers[: asked.limit]]
     more = len(numbers) > asked.limit
@@ -267,15 +277,17 @@ def _feedback_record(
 def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> list[str]:
     found: dict[str, None] = {}
     for label in labels:
-        try:
-            found[served.labels.ids[served.labels.find(label)]] = None
-        except UnknownNameError as error:
-            if not allow_new:
-                said = f"{error}; 'allow_new' takes it as a new one"
-                raise ProblemError(404, said) from None
+        if allow_new and not served.labels.lookup(label):
             name = " ".join(label.split())
+            if not name:
+                raise ProblemError(422, f"{label!r} is no label: it is empty")
             found[name] = None
             new.append(name)
+            continue
+        try:
+            found[served.labels.ids[served.number(label)]] = None
+        except (UnknownNameError, ProblemError) as error:
+            raise ProblemError(404, f"{error}; 'allow_new' takes it as a new one") from None
     return list(found)
 
 
@@ -284,7 +296,6 @@ def _json(body: bytes) -> Response:
 
 
 def _is_near(request: Request) -> bool:
-    try:
-        return request.client is not None and ip_address(request.client.host).is_loopback
-    except ValueError:
+    if any(name in request.headers for name in BY_PROXY):
         return False
+    return request.client is not None and is_loopback(request.client.host)

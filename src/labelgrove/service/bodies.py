@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
 from labelgrove.service.problems import ProblemError, invalid
@@ -14,6 +15,7 @@ from labelgrove.service.settings import Limits
 
 Asked = TypeVar("Asked", bound=BaseModel)
 JSON = b"application/json"
+MOST_FIELDS = 50  # of a body; no request has nearly as many
 
 
 async def read(request: Request, kind: type[Asked], limits: Limits) -> Asked:
@@ -23,13 +25,25 @@ async def read(request: Request, kind: type[Asked], limits: Limits) -> Asked:
         raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
     body = await _bytes(request, limits)
     try:
-        return kind.model_validate_json(body)
+        value = from_json(body)
+    except ValueError as error:
+        raise ProblemError(400, f"the body is not JSON in UTF-8: {error}") from None
+    if isinstance(value, dict):
+        _check_size(value, limits)
+    try:
+        return kind.model_validate(value)
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-        if errors[0]["type"] == "json_invalid":
-            why = errors[0]["ctx"]["error"]
-            raise ProblemError(400, f"the body is not JSON in UTF-8: {why}") from None
-        raise invalid(errors, "the body") from None
+        found = error.errors(include_url=False, include_input=False)
+        raise invalid(found, "the body") from None
+
+
+def _check_size(value: dict[str, Any], limits: Limits) -> None:
+    """Refuse what would take long to be refused value by value."""
+    if len(value) > MOST_FIELDS:
+        raise ProblemError(422, f"the body has {len(value):,} fields, which is none of these")
+    texts = value.get("texts")
+    if isinstance(texts, list) and len(texts) > limits.texts:
+        raise _too_many(len(texts), limits)
 
 
 async def _bytes(request: Request, limits: Limits) -> bytes:
@@ -63,14 +77,16 @@ def _too_large(limits: Limits, size: str) -> ProblemError:
     )
 
 
+def _too_many(texts: int, limits: Limits) -> ProblemError:
+    return ProblemError(
+        413,
+        f"{texts:,} texts in one request, at most {limits.texts:,} are taken: send them in "
+        "several, or start the service with a larger --max-texts",
+    )
+
+
 def check_texts(texts: list[str], limits: Limits) -> None:
-    """Refuse too many texts, or too long ones."""
-    if len(texts) > limits.texts:
-        raise ProblemError(
-            413,
-            f"{len(texts):,} texts in one request, at most {limits.texts:,} are taken: send them "
-            "in several, or start the service with a larger --max-texts",
-        )
+    """Refuse texts that are too long."""
     for number, text in enumerate(texts):
         if len(text) > limits.length:
             raise ProblemError(

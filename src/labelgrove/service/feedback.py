@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from labelgrove.core.errors import InputError, StorageError
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where there is one worker
+    fcntl = None  # type: ignore[assignment]
 
 TAIL = 1 << 16  # bytes that are read at once in search of the last line's beginning
 
@@ -29,6 +34,7 @@ class FeedbackFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known = False  # whether the disk knows the file's name
 
     def check(self) -> None:
         """Refuse a file that cannot be written, before anyone wants to."""
@@ -51,9 +57,7 @@ class FeedbackFile:
         """Append records and return when the disk has them: all of them, or none."""
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         try:
-            made = not self.path.exists()
-            with self.path.open("ab+", buffering=0) as file:
-                _hold(file)
+            with _held(self.path) as file:
                 end = _whole(file)
                 try:
                     _write(file, lines.encode("utf-8"))
@@ -62,21 +66,33 @@ class FeedbackFile:
                     with suppress(OSError):
                         file.truncate(end)  # not half of it
                     raise
-            if made:
-                _flush_folder(self.path.parent)
+                if not self._known:
+                    _flush_folder(self.path.parent)
+                    self._known = True
         except OSError as error:
             why = "no space is left" if error.errno == errno.ENOSPC else error.strerror
             raise StorageError(f"feedback could not be written: {why}") from error
         return [True] * len(records)
 
 
-def _hold(file: IO[bytes]) -> None:
-    """Keep other processes from writing until the file is closed."""
+@contextmanager
+def _held(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file while no other process writes to it."""
+    while True:
+        with path.open("ab+", buffering=0) as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                continue  # while we waited, an editor put another file in its place
+            yield file
+            return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
     try:
-        import fcntl
-    except ImportError:  # on Windows there is one worker
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _whole(file: IO[bytes]) -> int:

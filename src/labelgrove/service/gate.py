@@ -9,36 +9,27 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from labelgrove.service.headers import HEADERS, UNKEPT
 from labelgrove.service.metrics import Metrics
 from labelgrove.service.problems import ProblemError, as_problem
 from labelgrove.service.rates import Rates
 from labelgrove.service.settings import Settings
 
 OPEN = frozenset({"/", "/healthz", "/openapi.json"})  # for those without a key; so is /static
-FREE = frozenset({"/healthz", "/metrics"})  # asked by machines, as often as they like
+FREE = frozenset(
+    {"/healthz", "/metrics"}
+)  # asked by machines, as often as they like; so is /static
 NOTES = "labelgrove"  # where handlers leave in the scope what the log is to tell
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
-UNKEPT = (b"cache-control", b"no-store")
+NEAR_IPV6 = 64  # bits that a client's addresses have in common
 
 
 class Gate:
@@ -72,6 +63,7 @@ class Gate:
         self._direct = direct
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
         self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._addresses = settings.addresses
         self._log = settings.log
         self._metrics = metrics
         self._routes = routes
@@ -109,7 +101,8 @@ class Gate:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check(scope)
-        except ProblemError as problem:
+        except Exception as error:
+            problem = as_problem(Request(scope), error)
             await problem.response()(scope, receive, send)
             return
         answer = self._direct.get((scope["method"], scope["path"]))
@@ -128,26 +121,46 @@ class Gate:
         headers = dict(scope["headers"])
         path = scope["path"]
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._hosts and _name(host) not in self._hosts:
+        if sum(name == b"host" for name, _ in scope["headers"]) != 1:
+            raise ProblemError(400, "a request has one Host header")
+        if not self._is_ours(_name(host)):
             raise ProblemError(
                 400,
                 f"this service is not called {host[:100]!r}; --allow-host gives it another name",
             )
-        origin = headers.get(b"origin")
-        if origin and urlsplit(origin.decode("latin-1").lower()).netloc != host:
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if origin and origin.partition("://")[2] != host:
             raise ProblemError(403, "pages of other origins may not ask")
-        client = scope["client"][0] if scope.get("client") else ""
-        if self._keys and not (path in OPEN or path.startswith("/static/")):
-            client = self._keyed(headers.get(b"authorization", b""))
-        if self._rates is not None and path not in FREE:
-            wait = self._rates.wait(client)
-            if wait > 0:
-                seconds = math.ceil(wait)
-                raise ProblemError(
-                    429,
-                    f"too many requests: ask again in {seconds} s",
-                    headers={"Retry-After": str(seconds)},
-                )
+        static = path.startswith("/static/")
+        counts = self._rates is not None and not (static or path in FREE)
+        client = _client(scope["client"][0] if scope.get("client") else "")
+        if self._keys and not (static or path in OPEN):
+            try:
+                client = self._keyed(headers.get(b"authorization", b""))
+            except ProblemError:
+                if self._rates is not None:  # whoever tries keys is counted too
+                    self._count(client)
+                raise
+        if counts:
+            self._count(client)
+
+    def _is_ours(self, name: str) -> bool:
+        """Tell whether a request that calls this service so is meant for it."""
+        if name in self._hosts or not (self._hosts or self._addresses):
+            return True
+        return self._addresses and _is_address(name)
+
+    def _count(self, client: str) -> None:
+        """Refuse who asks too often."""
+        assert self._rates is not None
+        wait = self._rates.wait(client)
+        if wait > 0:
+            seconds = math.ceil(wait)
+            raise ProblemError(
+                429,
+                f"too many requests: ask again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
 
     def _keyed(self, given: bytes) -> str:
         """Return a name for the key of a request, comparing it with all keys in constant time."""
@@ -189,6 +202,29 @@ class Gate:
                 told += " " + json.dumps(list(texts))
         # as the log does, but for what looking up the caller takes
         sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {told}\n")
+
+
+@lru_cache(1_000)
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(1_000)
+def _client(address: str) -> str:
+    """Return whom an address stands for: whoever has one of version 6 has many near it.
+
+    Examples
+    --------
+    >>> _client("127.0.0.1"), _client("2001:db8::1:2")
+    ('127.0.0.1', '2001:db8::/64')
+    """
+    if ":" not in address:
+        return address
+    return str(ip_network(f"{address.partition('%')[0]}/{NEAR_IPV6}", strict=False))
 
 
 def _name(host: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from labelgrove.core import storage
-from labelgrove.core.errors import LabelgroveError, UnknownNameError
+from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.metrics import Metrics
@@ -19,8 +20,15 @@ from labelgrove.service.settings import Settings
 from labelgrove.service.together import FullError, Together
 
 FEEDBACK_AT_ONCE = 1_000
-SMALL = 20_000  # characters that are tagged in an instant, if texts are
+LONG = 2_000  # characters from which on a text counts for several
 log = logging.getLogger("labelgrove.service")
+
+
+class Asked(NamedTuple):
+    """A question and whom it is for: the tagger that there was when it was asked."""
+
+    served: Served
+    question: Question
 
 
 class Desk:
@@ -55,7 +63,7 @@ class Desk:
         self._batches = metrics.batches.labels(served.name)
         self._written = metrics.feedback.labels(served.name)
         capacity = settings.limits.waiting
-        self._queue = Together[Question, bytes](
+        self._queue = Together[Asked, bytes](
             self._answer,
             size=settings.batch,
             wait=settings.wait,
@@ -73,51 +81,72 @@ class Desk:
             )
         self._waiting = metrics.waiting.labels(served.name)
 
-    async def tag(self, texts: Sequence[str], k: int, threshold: float | str | None) -> bytes:
+    async def tag(
+        self, served: Served, texts: Sequence[str], k: int, threshold: float | str | None
+    ) -> bytes:
         """Return the results of texts as JSON; many texts make way for others in between."""
-        size = self._settings.batch
-        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
-        asked = [
-            await self._ask(
-                Tagging(part, k, threshold), len(part), small=sum(map(len, part)) < SMALL
-            )
-            for part in parts
+        found = [
+            await self._ask(Asked(served, Tagging(part, k, threshold)), weight, at_once=True)
+            for part, weight in _parts(texts, self._settings.batch)
         ]
-        return b",".join(asked)
+        return b",".join(found)
 
-    async def explain(self, text: str, label: str) -> bytes:
-        """Return why a label was given, as JSON."""
-        return await self._ask(Explaining(text, label), 1)
+    async def explain(self, served: Served, text: str, label: str) -> bytes:
+        """Return why a label, given by its id, was given, as JSON."""
+        return await self._ask(Asked(served, Explaining(text, label)), _weight(text))
 
     async def write(self, record: dict[str, Any]) -> None:
         """Return once the disk has a record of feedback."""
-        if self.feedback is None:
-            raise ProblemError(403, "this service takes no feedback: it was started without")
+        assert self.feedback is not None
         try:
-            await self.feedback.do(record)
+            await self.feedback.do(record, _weight(record["text"]))
         except FullError:
             raise _busy() from None
         self._written.inc()
 
-    async def _ask(self, question: Question, weight: int, *, small: bool = False) -> bytes:
+    async def _ask(self, asked: Asked, weight: int, *, at_once: bool = False) -> bytes:
         try:
-            return await self._queue.do(question, weight, small=small)
+            return await self._queue.do(asked, weight, at_once=at_once)
         except FullError:
             raise _busy() from None
 
-    def _answer(self, questions: Sequence[Question]) -> list[bytes | Exception]:
-        texts = sum(len(each.texts) for each in questions if isinstance(each, Tagging))
+    def _answer(self, asked: Sequence[Asked]) -> list[bytes | Exception]:
+        texts = sum(
+            len(each.question.texts) for each in asked if isinstance(each.question, Tagging)
+        )
         if texts:
             self._texts.inc(texts)
             self._batches.observe(texts)
             self._waiting.set(self._queue.waiting)
-        return self.served.answer(questions)
+        answers: list[bytes | Exception] = []
+        for served, together in groupby(asked, key=lambda each: each.served):
+            answers += served.answer([each.question for each in together])
+        return answers
 
     def close(self) -> None:
         """Let the threads end."""
         self._queue.close()
         if self.feedback is not None:
             self.feedback.close()
+
+
+def _weight(text: str) -> int:
+    """Return for how many texts a text counts."""
+    return max(1, len(text) // LONG)
+
+
+def _parts(texts: Sequence[str], most: int) -> Iterator[tuple[list[str], int]]:
+    """Yield texts in parts with their weights, which are at most ``most`` but for a long text."""
+    part: list[str] = []
+    total = 0
+    for text in texts:
+        weight = _weight(text)
+        if part and total + weight > most:
+            yield part, total
+            part, total = [], 0
+        part.append(text)
+        total += weight
+    yield part, total
 
 
 def _busy() -> ProblemError:
@@ -179,7 +208,7 @@ class Library:
             for name, desk in self._desks.items():
                 try:
                     served = await asyncio.to_thread(self._anew, name, desk)
-                except LabelgroveError as error:
+                except Exception as error:  # also a folder that is replaced just now
                     self.metrics.reloads.labels("failed").inc()
                     log.error("%s goes on as it was: %s", name, error)
                     failed.append((name, str(error)))

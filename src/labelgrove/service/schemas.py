@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 MOST_LABELS = 1_000  # of a text
 LONGEST_NAME = 1_000  # characters of a label in feedback
+FARTHEST = 100_000  # how far labels can be gone through
 NAMED = ("auto", "macro", "per-label")
 
 
@@ -37,7 +46,12 @@ Threshold = Annotated[
         }
     ),
 ]
-Model = Annotated[str, Field(description="Name of a tagger; the first one where it is left out.")]
+Model = Annotated[
+    str,
+    Field(
+        max_length=LONGEST_NAME, description="Name of a tagger; the first one where it is left out."
+    ),
+]
 # what a file of documents can hold: not empty, and no NUL
 Label = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
 
@@ -59,7 +73,9 @@ class TagRequest(Strict):
     )
 
     text: str = Field("", description="A text.")
-    texts: list[str] = Field([], description="Several texts instead.", min_length=1)
+    texts: Annotated[list[str], FailFast()] = Field(
+        [], description="Several texts instead.", min_length=1
+    )
     k: Whole = Field(5, ge=1, le=MOST_LABELS, description="At most so many labels a text.")
     threshold: Threshold = Field(
         None,
@@ -91,11 +107,11 @@ class FeedbackRequest(Strict):
     """What is right about a text."""
 
     text: str = Field(min_length=1)
-    labels: list[Label] = Field(
+    labels: Annotated[list[Label], FailFast()] = Field(
         max_length=MOST_LABELS,
         description="All labels that are right, by id or name, whether they were suggested or not.",
     )
-    rejected: list[Label] = Field(
+    rejected: Annotated[list[Label], FailFast()] = Field(
         [], max_length=MOST_LABELS, description="Suggested labels that are wrong."
     )
     model: Model = ""
@@ -111,11 +127,19 @@ class LabelQuery(Strict):
     model_config = ConfigDict(strict=False)
 
     model: Model = ""
-    q: str = Field("", description="Labels of whose name a word begins so, frequent ones first.")
-    parent: str = Field("", description="Labels right below this id; the top level by default.")
-    id: str = Field("", description="This label alone.")
+    q: str = Field(
+        "",
+        max_length=LONGEST_NAME,
+        description="Labels of whose name a word begins so, frequent ones first.",
+    )
+    parent: str = Field(
+        "",
+        max_length=LONGEST_NAME,
+        description="Labels right below this id; the top level by default.",
+    )
+    id: str = Field("", max_length=LONGEST_NAME, description="This label alone.")
     limit: int = Field(50, ge=1, le=MOST_LABELS)
-    offset: int = Field(0, ge=0, le=2**31)
+    offset: int = Field(0, ge=0, le=FARTHEST)
 
 
 # --- answers ----------------------------------------------------------------------------------

@@ -17,9 +17,11 @@ from labelgrove.core.types import Tag
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
 from labelgrove.service.label_search import LabelSearch
+from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
 from labelgrove.tagger import Tagger, explained
 
+HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
 
 
@@ -32,7 +34,7 @@ class Tagging(NamedTuple):
 
 
 class Explaining(NamedTuple):
-    """A label of a text to be explained, given by id or name."""
+    """A label of a text to be explained, given by its id."""
 
     text: str
     label: str
@@ -70,6 +72,9 @@ class Served:
         for tags in self.tagger.tag([FIRST_TEXT], k=1):
             for tag in tags:
                 self.tagger.explain(FIRST_TEXT, tag.label)
+        self.find(FIRST_TEXT, 0, 1)
+        self.below(None, 0, 1)
+        self.labels.lookup(FIRST_TEXT)
 
     @property
     def labels(self) -> LabelSpace:
@@ -93,7 +98,14 @@ class Served:
             except Exception as error:
                 answers[number] = error
         for places, asked in together.items():
-            self._tag(places, asked, answers)
+            try:
+                self._tag(places, asked, answers)
+            except Exception:  # whose fault it is shows when each is asked alone
+                for each in asked:
+                    try:
+                        self._tag(places, [each], answers)
+                    except Exception as error:
+                        answers[each[0]] = error
         return answers
 
     def _tag(
@@ -103,12 +115,7 @@ class Served:
         answers: list[bytes | Exception],
     ) -> None:
         """Tag all texts for which so many labels are to be ranked."""
-        try:
-            ranking = self.tagger.rank([text for _, each in asked for text in each.texts], places)
-        except Exception as error:
-            for number, _ in asked:
-                answers[number] = error
-            return
+        ranking = self.tagger.rank([text for _, each in asked for text in each.texts], places)
         start = 0
         for number, each in asked:
             end = start + len(each.texts)
@@ -147,6 +154,18 @@ class Served:
 
     def _by_name(self, number: int) -> tuple[str, str]:
         return self.labels.names[number].casefold(), self.labels.ids[number]
+
+    def number(self, label: str) -> int:
+        """Return the number of a label that is given by id or name.
+
+        Where labels are many, or the name is long, an error does not look for similar ones.
+        """
+        space = self.labels
+        if space.lookup(label) or (len(space) <= HINTED and len(label) <= LONGEST_HINTED):
+            return space.find(label)
+        raise ProblemError(
+            404, f"unknown label {label[:LONGEST_HINTED]!r}; GET /v1/labels?q=... finds labels"
+        )
 
     def find(self, beginning: str, offset: int, limit: int) -> list[int]:
         """Return the numbers of labels of whose name a word begins so."""

@@ -9,14 +9,15 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors.multiprocess import Multiprocess
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError, LabelgroveError
@@ -24,14 +25,17 @@ from labelgrove.core.progress import Progress
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
+from labelgrove.service.hangups import Terminal, hangups_wait, hold_hangups
 from labelgrove.service.library import Library
 from labelgrove.service.settings import Settings
-from labelgrove.service.terminal import Terminal
 
 SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
 WORKER_SILENT = 120  # seconds after which a worker that does not answer is replaced
 QUIET = 20  # seconds that a connection is kept on which nothing comes, at most
+ANSWERS_IN = 0.1  # seconds in which a worker tells that it lives, most of the time
+LONGEST_PAUSE = 30.0  # seconds between two tries to start a worker that cannot begin
 WAITING = 2_048  # connections that wait to be accepted
+log = logging.getLogger("labelgrove.service")
 
 
 def serve(
@@ -57,15 +61,17 @@ def serve(
     """
     _log(settings)
     _allow_connections()
+    terminal = Terminal.of_this_process()
+    settings = replace(settings, terminal=terminal.was)
     listening = _listen(host, port)
     address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     try:
         if settings.workers == 1:
-            with _unhurried():
-                library = Library(settings, progress)
+            hold_hangups()  # until there is a tagger to load anew
+            library = Library(settings, progress)
             _Single(_config(create_app(library), settings), lambda: ready(address)).run([listening])
         else:
-            _serve_in_workers(settings, listening, lambda: ready(address), progress)
+            _serve_in_workers(settings, listening, lambda: ready(address), terminal, progress)
     finally:
         listening.close()
 
@@ -86,6 +92,7 @@ def _serve_in_workers(
     settings: Settings,
     listening: socket.socket,
     ready: Callable[[], None],
+    terminal: Terminal,
     progress: Progress | None,
 ) -> None:
     for _, folder in settings.taggers:  # what is damaged is told here, once
@@ -95,7 +102,8 @@ def _serve_in_workers(
         os.environ[SETTINGS] = told.to_json()
         os.environ[metrics.FOLDER] = shared
         try:
-            _Workers(_config(f"{__name__}:worker_app", settings), [listening], ready).run()
+            config = _config(f"{__name__}:worker_app", settings)
+            _Workers(config, [listening], ready, terminal).run()
         finally:
             del os.environ[SETTINGS], os.environ[metrics.FOLDER]
 
@@ -114,22 +122,7 @@ def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
         backlog=WAITING,
         timeout_keep_alive=min(QUIET, math.ceil(settings.limits.seconds)),
         timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
-        timeout_worker_healthcheck=WORKER_SILENT,
     )
-
-
-@contextmanager
-def _unhurried() -> Iterator[None]:
-    """Let SIGHUP not end a service that is still loading: what it loads is new."""
-    name = getattr(signal, "SIGHUP", None)
-    if name is None:
-        yield
-        return
-    kept = signal.signal(name, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(name, kept)
 
 
 class _Single(uvicorn.Server):
@@ -155,14 +148,24 @@ class _Single(uvicorn.Server):
 
 
 class _Workers(Multiprocess):
-    """Worker processes that share a socket; SIGHUP goes to all of them."""
+    """Worker processes that share a socket; SIGHUP goes to all of them.
+
+    One that ends, or is silent for long, is replaced, as long as another can answer meanwhile.
+    """
 
     def __init__(
-        self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        sockets: list[socket.socket],
+        ready: Callable[[], None],
+        terminal: Terminal,
     ) -> None:
         super().__init__(config, sockets)
         self._ready = ready
-        self._terminal = Terminal()
+        self._terminal = terminal
+        self._heard: dict[int, float] = {}  # when a process answered last
+        self._pause = 0.0  # before the next try, after one that could not begin
+        self._not_before = 0.0
 
     def run(self) -> None:
         try:
@@ -173,7 +176,7 @@ class _Workers(Multiprocess):
             raise
 
     def init_processes(self) -> None:
-        super().init_processes()
+        self.processes = [self._started() for _ in range(self.processes_num)]
         for process in self.processes:
             while not process.wait_until_ready(1.0, self.should_exit):
                 self.handle_signals()
@@ -184,20 +187,57 @@ class _Workers(Multiprocess):
         self._ready()
 
     def keep_subprocess_alive(self) -> None:
-        before = [process.pid for process in self.processes]
-        super().keep_subprocess_alive()
-        for pid in set(before) - {process.pid for process in self.processes}:
-            if pid is not None:
-                metrics.forget(pid)
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set() or self._answers(process):
+                continue
+            self._end(process)
+            if time.monotonic() < self._not_before:
+                continue
+            if process.exitcode == STARTUP_FAILURE:
+                if not any(each.process.is_alive() for each in self.processes):
+                    raise LabelgroveError("no worker is left, and none can begin; see above why")
+                self._pause = min(2 * self._pause + 1, LONGEST_PAUSE)
+                self._not_before = time.monotonic() + self._pause
+            log.warning("a worker ended; another takes its place")
+            self.processes[place] = self._started()
 
     def handle_hup(self) -> None:
         if self._terminal.is_gone():
             self.should_exit.set()
             return
         for process in self.processes:
-            if process.pid is not None:
+            if process.pid is not None and process.process.is_alive():
                 with suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGHUP)
+
+    def handle_ttin(self) -> None:
+        """The number of workers is that of the command line."""
+
+    handle_ttou = handle_ttin
+
+    def _started(self) -> Process:
+        process = Process(self.config, self.sockets)
+        with hangups_wait():  # until the worker knows what to do with them
+            process.start()
+        self._heard[process.pid or 0] = time.monotonic()
+        return process
+
+    def _answers(self, process: Process) -> bool:
+        """Tell whether a worker lives and has answered not too long ago."""
+        if not process.process.is_alive():
+            return False
+        now, pid = time.monotonic(), process.pid or 0
+        if process.ping(ANSWERS_IN):
+            self._heard[pid] = now
+        return now - self._heard[pid] < WORKER_SILENT
+
+    def _end(self, process: Process) -> None:
+        """Have done with a worker that does not answer."""
+        if process.pid in self._heard:
+            del self._heard[process.pid]
+            process.kill()
+            process.join()
+            metrics.forget(process.pid)
 
 
 def _listen(host: str, port: int) -> socket.socket:

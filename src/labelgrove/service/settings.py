@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,9 @@ class Settings:
     keys
         API keys, one of which a request must bring; empty for none.
     hosts
-        Names by which the service may be called; empty for any.
+        Names by which the service may be called; empty for any, unless ``addresses``.
+    addresses
+        It may also be called by any address, as in ``http://192.0.2.1``.
     threads
         Threads of each worker; None for its share of the cores.
     workers
@@ -77,6 +81,8 @@ class Settings:
         ``"requests"``, ``"texts"`` (these too) or ``"nothing"`` but errors.
     shared
         A folder in which the workers keep common counts; empty for one worker.
+    terminal
+        Whether the service ends when the terminal is closed that it was started from.
     supervisor
         Process that started the workers, 0 for none: they end when it does.
     """
@@ -86,12 +92,14 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     keys: tuple[str, ...] = ()
     hosts: tuple[str, ...] = LOOPBACK
+    addresses: bool = False
     threads: int | None = None
     workers: int = 1
     batch: int = 64
     wait: float = 0.0
     log: str = "requests"
     shared: str = ""
+    terminal: bool = False
     supervisor: int = 0
 
     def to_json(self) -> str:
@@ -133,6 +141,27 @@ def name_taggers(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
             )
         found[name] = folder
     return tuple(found.items())
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address.
+
+    Examples
+    --------
+    >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host in LOOPBACK:
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def own_names(near: bool) -> tuple[str, ...]:
+    """Return how others may call this machine, unless only itself reaches the service."""
+    return () if near else tuple({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
 def read_keys(file: Path) -> tuple[str, ...]:

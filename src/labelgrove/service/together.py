@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -24,7 +25,7 @@ class FullError(Exception):
 class _Waiting(Generic[Item, Result]):
     item: Item
     weight: int
-    small: bool
+    at_once: bool
     answer: asyncio.Future[Result]
 
 
@@ -65,6 +66,7 @@ class Together(Generic[Item, Result]):
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._weight = 0
         self._begun = False
+        self._next_turn: asyncio.TimerHandle | None = None
         self._seconds = QUICK  # of small work, by weight; not known yet
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
@@ -73,56 +75,75 @@ class Together(Generic[Item, Result]):
         """The weight of what waits."""
         return self._weight
 
-    async def do(self, item: Item, weight: int = 1, *, small: bool = False) -> Result:
+    async def do(self, item: Item, weight: int = 1, *, at_once: bool = False) -> Result:
         """Return the result for an item; whoever stops waiting for it takes it out again.
 
-        ``small`` promises that it takes no longer than others of its weight.
+        ``at_once`` allows that it is done where it is asked for: it takes no longer than others
+        of its weight.
         """
         if self._weight and self._weight + weight > self._capacity:
             raise FullError
         loop = asyncio.get_running_loop()
-        asked = _Waiting[Item, Result](item, weight, small, loop.create_future())
+        asked = _Waiting[Item, Result](item, weight, at_once, loop.create_future())
         self._waiting.append(asked)
         self._weight += weight
         if not self._begun:
             self._begun = True
             # not at once: what was read from other sockets in the same turn comes along
-            if self._wait:
-                loop.call_later(self._wait, self._begin)
-            else:
-                loop.call_soon(self._begin)
-        return await asked.answer
+            self._next_turn = loop.call_later(self._wait, self._begin)
+        elif self._wait and self._next_turn is not None and self._weight >= self._size:
+            self._next_turn.cancel()  # there is nothing to wait for any more
+            self._next_turn = loop.call_later(0, self._begin)
+        try:
+            return await asked.answer
+        except asyncio.CancelledError:
+            if asked in self._waiting:
+                self._waiting.remove(asked)
+                self._weight -= weight
+            raise
 
     def close(self) -> None:
         """Let the thread end once it has done what it was given."""
         self._thread.shutdown(wait=False)
 
     def _begin(self) -> None:
+        self._next_turn = None
         batch = self._next()
         if not batch:
             self._begun = False
             return
         weight = sum(each.weight for each in batch)
-        small = all(each.small for each in batch)
-        if small and weight * self._seconds < QUICK:
-            self._finish(batch, self._timed(batch, weight, small))
+        at_once = all(each.at_once for each in batch)
+        if at_once and weight * self._seconds < QUICK:
+            self._finish(batch, self._timed(batch, weight, at_once))
             return
         loop = asyncio.get_running_loop()
-        done = self._thread.submit(self._timed, batch, weight, small)
-        done.add_done_callback(
-            lambda future: loop.call_soon_threadsafe(self._finish, batch, future.result())
-        )
+        done = self._thread.submit(self._timed, batch, weight, at_once)
+        done.add_done_callback(lambda future: self._tell(loop, batch, future.result()))
+
+    def _tell(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        batch: Sequence[_Waiting[Item, Result]],
+        results: Sequence[Result | Exception],
+    ) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._finish, batch, results)
 
     def _timed(
-        self, batch: Sequence[_Waiting[Item, Result]], weight: int, small: bool
+        self, batch: Sequence[_Waiting[Item, Result]], weight: int, at_once: bool
     ) -> Sequence[Result | Exception]:
         started = time.perf_counter()
         try:
-            return self._work([each.item for each in batch])
+            results = self._work([each.item for each in batch])
+            assert len(results) == len(batch)
+            return results
         except Exception as error:
             return [error] * len(batch)
+        except BaseException as error:  # a library written in Rust panics like this
+            return [RuntimeError(f"{type(error).__name__}: {error}")] * len(batch)
         finally:
-            if small:
+            if at_once:
                 took = (time.perf_counter() - started) / weight
                 self._seconds += MEMORY * (took - self._seconds)
 
@@ -153,6 +174,6 @@ class Together(Generic[Item, Result]):
             else:
                 asked.answer.set_result(result)
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._begin)
+            self._next_turn = asyncio.get_running_loop().call_later(0, self._begin)
         else:
             self._begun = False

@@ -1,0 +1,62 @@
+"""SIGHUP has two meanings: load anew, or the terminal was closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """The terminal with which a service ends: that from which it was started, if it has one.
+
+    Parameters
+    ----------
+    was
+        Whether there was one.
+    """
+
+    was: bool
+
+    @classmethod
+    def of_this_process(cls) -> Terminal:
+        """Return the terminal of this process; ``nohup`` lets one go on without it."""
+        ignored = hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        return cls(not ignored and _is_there())
+
+    def is_gone(self) -> bool:
+        """Tell whether there was one and it was closed."""
+        return self.was and not _is_there()
+
+
+def hold_hangups() -> None:
+    """Let SIGHUP wait until `take_hangups`; for processes that are started meanwhile too."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+
+
+def take_hangups() -> None:
+    """Take SIGHUP, also one that has waited."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+
+
+@contextmanager
+def hangups_wait() -> Iterator[None]:
+    """Let SIGHUP wait for a while."""
+    hold_hangups()
+    try:
+        yield
+    finally:
+        take_hangups()
+
+
+def _is_there() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
