@@ -70,6 +70,7 @@ def tag(page, text, model=None, **options):
         page.fill(f"#{name}", str(value))
     page.fill("#text", text)
     page.click("#go")
+    page.locator("#go", has_text=re.compile("^Tag$")).wait_for()  # while it works it says so
     page.locator(".ranking").first.wait_for()
 
 
