@@ -21,6 +21,7 @@ from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
 from labelgrove.cli.options import check_files, close_progress
+from labelgrove.cli.serve import serve
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.train import train
@@ -75,6 +76,7 @@ for command in (
     learn,
     combine,
     tune,
+    serve,
     models,
 ):
     app.command()(_guarded(command))

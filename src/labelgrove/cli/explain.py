@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +15,7 @@ from labelgrove.report.reasons import FAINTEST, heaviest, marked, runs, shares_o
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from labelgrove.core.progress import Progress
-    from labelgrove.tagger import Reasons, Tagger
-
-BEST = 100  # labels among which one has a probability
+    from labelgrove.tagger import Explained
 
 
 def explain(
@@ -38,12 +34,16 @@ def explain(
 
     Below them stand the documents that are most like the text, if the model remembers any.
     """
-    from labelgrove.tagger import Tagger
+    from labelgrove.tagger import Tagger, explained
 
     options.check_output("--html", html)
     json_file.check(json_to)
     progress = options.open_progress(quiet)
-    found = _explained(Tagger.load(folder, progress=progress), text, label or [], k, progress)
+    tagger, found = Tagger.load(folder, progress=progress), []
+    with progress.task("explaining", len(label or ()) or k, "labels") as shown:
+        for each in explained(tagger, text, label or [], k):
+            found.append(each)
+            shown.advance()
     json_file.write(json_to, {"text": text, "labels": [each.record() for each in found]})
     if not json_file.alone(json_to):
         for each in found:
@@ -53,48 +53,6 @@ def explain(
         options.write_output(html, page("Why these labels", sections))
         if not json_file.alone(json_to):
             print(f"written to {html}")
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A label with its probability (None if not among the best) and what spoke for it."""
-
-    label: str
-    name: str
-    score: float | None
-    reasons: Reasons
-
-    @property
-    def known(self) -> str:
-        """The probability for a reader."""
-        return f"not among the best {BEST}" if self.score is None else f"{self.score:.2f}"
-
-    def record(self) -> dict[str, Any]:
-        """Return the same as plain values, for JSON."""
-        return {
-            "label": self.label,
-            "name": self.name,
-            "score": self.score,
-            "words": [word._asdict() for word in self.reasons],
-            "documents": [near._asdict() for near in self.reasons.neighbours],
-        }
-
-
-def _explained(
-    tagger: Tagger, text: str, labels: Sequence[str], k: int, progress: Progress
-) -> list[Explained]:
-    """Explain these labels of a text, or the best k."""
-    ranked = tagger.tag(text, k=max(k, BEST))
-    scores = {tag.label: tag.score for tag in ranked}
-    space, found = tagger.labels_, []
-    numbers = [space.find(each) for each in labels or [tag.label for tag in ranked[:k]]]
-    with progress.task("explaining", len(numbers), "labels") as shown:
-        for number in numbers:
-            label = space.ids[number]
-            reasons = tagger.explain(text, label)
-            found.append(Explained(label, space.names[number], scores.get(label), reasons))
-            shown.advance()
-    return found
 
 
 def _print(explained: Explained, text: str) -> None:

@@ -1,6 +1,6 @@
 """`Tagger`: texts in, label names out. It composes all other parts."""
 
-from labelgrove.tagger.explaining import Evidence, Reasons, SimilarDocument
+from labelgrove.tagger.explaining import Evidence, Explained, Reasons, SimilarDocument, explained
 from labelgrove.tagger.learning import Learned
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
@@ -8,11 +8,13 @@ from labelgrove.tagger.tagger import Tagger
 
 __all__ = [
     "Evidence",
+    "Explained",
     "Learned",
     "Reasons",
     "Scores",
     "SimilarDocument",
     "Tagger",
     "evaluation_record",
+    "explained",
     "training_record",
 ]

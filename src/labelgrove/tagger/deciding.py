@@ -53,6 +53,8 @@ def _of_labels(learned: Learned) -> NDArray[np.float32]:
             f"documents; {_way_out(learned)}"
         )
     later = learned.labels.n_labels - len(learned.by_label)
+    if not later:
+        return learned.by_label
     common = np.full(later, learned.thresholds["macro"], np.float32)
     return np.concatenate([learned.by_label, common])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scipy.sparse import issparse
 
@@ -11,6 +12,11 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
 from labelgrove.core.types import Explanation
 from labelgrove.tagger.learning import Learned
+
+if TYPE_CHECKING:
+    from labelgrove.tagger.tagger import Tagger
+
+BEST = 100  # labels among which one has a probability
 
 
 class Evidence(NamedTuple):
@@ -70,6 +76,54 @@ def explain(learned: Learned, text: str, label: str) -> Reasons:
     ]
     found.sort(key=lambda evidence: -abs(evidence.weight))
     return Reasons(found, _similar(learned.labels.names, explanation, number))
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A label of a text with what spoke for it.
+
+    Parameters
+    ----------
+    label, name
+        The label's id and name.
+    score
+        Its probability, or None where it is not among the best 100.
+    reasons
+        Words and documents behind it.
+    """
+
+    label: str
+    name: str
+    score: float | None
+    reasons: Reasons
+
+    @property
+    def known(self) -> str:
+        """The probability for a reader."""
+        return f"not among the best {BEST}" if self.score is None else f"{self.score:.2f}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the same as plain values, for JSON."""
+        return {
+            "label": self.label,
+            "name": self.name,
+            "score": self.score,
+            "words": [word._asdict() for word in self.reasons],
+            "documents": [near._asdict() for near in self.reasons.neighbours],
+        }
+
+
+def explained(
+    tagger: Tagger, text: str, labels: Sequence[str] = (), k: int = 3
+) -> Iterator[Explained]:
+    """Explain these labels of a text, given by id or name, or its best k where none is given."""
+    ranked = tagger.tag(text, k=max(k, BEST))
+    scores = {tag.label: tag.score for tag in ranked}
+    space = tagger.labels_
+    for number in [space.find(each) for each in labels or [tag.label for tag in ranked[:k]]]:
+        label = space.ids[number]
+        reasons = tagger.explain(text, label)
+        yield Explained(label, space.names[number], scores.get(label), reasons)
 
 
 def _similar(names: Sequence[str], explanation: Explanation, label: int) -> list[SimilarDocument]:

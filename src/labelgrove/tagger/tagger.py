@@ -295,10 +295,29 @@ class Tagger(Configured):
     def _tags(
         self, texts: Iterable[str], k: int, threshold: float | str | None
     ) -> Iterator[list[Tag]]:
+        return self.named(self.rank(texts, self.places(k, threshold)), k, threshold=threshold)
+
+    def places(self, k: int, threshold: float | str | None = None) -> int:
+        """Return how many labels `rank` must find for `named` to give the best k."""
+        if threshold is not None:
+            self.decision(threshold)  # a wrong one is told before the work
+        # with thresholds of their own, labels behind the best k may be given instead of these
+        return max(k, PLACES) if threshold == PER_LABEL else k
+
+    def named(
+        self, ranking: Ranking, k: int = 5, *, threshold: float | str | None = None
+    ) -> Iterator[list[Tag]]:
+        """Yield the best labels of each row of a ranking by their names; `tag` does both.
+
+        Parameters
+        ----------
+        ranking
+            What `rank` returned, with at least ``places(k, threshold)`` labels a row.
+        k, threshold
+            As for `tag`.
+        """
         ids, names = self.labels_.ids, self.labels_.names
         decision = None if threshold is None else self.decision(threshold)
-        # with thresholds of their own, labels behind the best k may be given instead of these
-        ranking = self.rank(texts, max(k, PLACES) if threshold == PER_LABEL else k)
         given = ranking.labels >= 0 if decision is None else decision.mask(ranking)
         for row, kept in enumerate(given):
             labels, scores = ranking.labels[row, kept][:k], ranking.scores[row, kept][:k]

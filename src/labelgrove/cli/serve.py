@@ -1,0 +1,145 @@
+"""``labelgrove serve``: taggers behind HTTP, with a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelgrove.cli import options
+
+MEGABYTE = 10**6
+SAFETY, BATCHES = "Limits and keys", "Batches"
+
+
+def serve(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...", help="Saved taggers, as DIR or NAME=DIR; the first is the default."
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 for any.", min=0, max=65535)] = 8000,
+    workers: Annotated[
+        int, typer.Option(help="Processes, which share the taggers' arrays in memory.", min=1)
+    ] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(help="Threads of each process; its share of the cores by default.", min=1),
+    ] = None,
+    feedback: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for files of feedback; by default each lies beside its tagger, "
+            "DIR.feedback.jsonl."
+        ),
+    ] = None,
+    no_feedback: Annotated[bool, typer.Option("--no-feedback", help="Take no feedback.")] = False,
+    api_keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of keys, one a line, of which requests need one.", rich_help_panel=SAFETY
+        ),
+    ] = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(help="Requests of a client in a minute.", min=1, rich_help_panel=SAFETY),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which the service may be called. By default names of this machine "
+            "alone while it listens there alone, else any. Repeatable.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    max_body: Annotated[
+        float, typer.Option(help="Megabytes of a request.", rich_help_panel=SAFETY)
+    ] = 10,
+    max_texts: Annotated[
+        int, typer.Option(help="Texts of a request.", min=1, rich_help_panel=SAFETY)
+    ] = 1_000,
+    max_length: Annotated[
+        int, typer.Option(help="Characters of a text.", min=1, rich_help_panel=SAFETY)
+    ] = 1_000_000,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds for a request to arrive, and for its answer.", rich_help_panel=SAFETY
+        ),
+    ] = 60,
+    batch_size: Annotated[
+        int, typer.Option(help="Texts tagged together at most.", min=1, rich_help_panel=BATCHES)
+    ] = 64,
+    batch_wait: Annotated[
+        float,
+        typer.Option(
+            help="Milliseconds that a text waits for others, though the tagger is free.",
+            min=0,
+            max=10_000,
+            rich_help_panel=BATCHES,
+        ),
+    ] = 0,
+    log_texts: Annotated[
+        bool, typer.Option("--log-texts", help="Write texts to the log too.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Log errors only, show no progress.")
+    ] = False,
+) -> None:
+    """Serve taggers over HTTP: a page for people and a REST interface for programs.
+
+    SIGHUP loads taggers that were saved anew; SIGTERM and Ctrl-C answer what was asked, then end.
+    """
+    from labelgrove.core.extras import need
+
+    for module in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
+        need(module, "service", "labelgrove serve")
+    from labelgrove import service
+    from labelgrove.service.settings import LOOPBACK, name_taggers, read_keys
+    from labelgrove.tagger.feedback import feedback_file
+
+    if feedback is not None and no_feedback:
+        raise typer.BadParameter("--feedback and --no-feedback exclude each other")
+    taggers = name_taggers(folders)
+    files: list[str | None] = []
+    for name, folder in taggers:
+        beside = feedback_file(folder)
+        file = beside if feedback is None else feedback / f"{name}.feedback.jsonl"
+        files.append(None if no_feedback else str(file.resolve()))
+    near = host in LOOPBACK
+    settings = service.Settings(
+        taggers=taggers,
+        feedback=tuple(files),
+        limits=service.Limits(
+            body=round(max_body * MEGABYTE),
+            texts=max_texts,
+            length=max_length,
+            seconds=timeout,
+            rate=rate,
+        ),
+        keys=read_keys(api_keys) if api_keys else (),
+        hosts=tuple(allow_host) if allow_host else LOOPBACK if near else (),
+        threads=threads,
+        workers=workers,
+        batch=batch_size,
+        wait=batch_wait / 1000,
+        log="nothing" if quiet else "texts" if log_texts else "requests",
+    )
+    if not near and not settings.keys:
+        print(
+            f"anyone who reaches {host} may ask and give feedback: --api-keys FILE asks for a key",
+            file=sys.stderr,
+        )
+    service.serve(
+        settings,
+        host=host,
+        port=port,
+        ready=lambda address: print(f"serving at {address}", flush=True),
+        progress=options.open_progress(quiet),
+    )

@@ -1,0 +1,279 @@
+"""The service as an ASGI app: REST with OpenAPI, and the page that uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Annotated, Any, TypeVar
+
+from fastapi import FastAPI, Query, Request, Response
+from pydantic_core import to_json
+from starlette.types import ASGIApp
+
+from labelgrove._version import __version__
+from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.service import openapi, schemas
+from labelgrove.service.bodies import check_texts, read
+from labelgrove.service.gate import NOTES, Gate
+from labelgrove.service.library import Library
+from labelgrove.service.metrics import CONTENT_TYPE
+from labelgrove.service.problems import ProblemError, answer_problems
+from labelgrove.service.served import Served
+from labelgrove.service.static import files
+
+T = TypeVar("T")
+WATCH = 1.0  # seconds between two looks whether the supervisor is still there
+
+
+def create_app(library: Library) -> ASGIApp:
+    """Return the app that serves these taggers."""
+    settings = library.settings
+    app = FastAPI(
+        title="labelgrove",
+        version=__version__,
+        description="Ranks labels for texts, explains them, and takes feedback.",
+        docs_url=None,  # both load scripts from elsewhere
+        redoc_url=None,
+        lifespan=_lifespan(library),
+    )
+    answer_problems(app)
+    _tagging(app, library)
+    _labels_and_models(app, library)
+    _running(app, library)
+    _page(app)
+    openapi.complete(app, keyed=bool(settings.keys))
+    routes = frozenset(getattr(route, "path", "") for route in app.routes)
+    return Gate(app, settings=settings, metrics=library.metrics, routes=routes)
+
+
+def _tagging(app: FastAPI, library: Library) -> None:
+    limits = library.settings.limits
+
+    @app.post(
+        "/v1/tag", response_model=schemas.TagAnswer, **openapi.operation(body=schemas.TagRequest)
+    )
+    async def tag(request: Request) -> Response:
+        """Rank labels for one text or several."""
+        asked = await read(request, schemas.TagRequest, limits)
+        texts = asked.all()
+        request.scope[NOTES]["texts"] = texts
+        check_texts(texts, limits)
+        desk = library.desk(asked.model)
+        results = await _in_time(desk.tag(texts, asked.k, asked.threshold), limits.seconds)
+        note = desk.served.tagger.untuned(asked.threshold)
+        notes = b',"notes":' + to_json([note]) if note else b""
+        name = to_json(desk.served.name)
+        return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
+
+    @app.post(
+        "/v1/explain",
+        response_model=schemas.ExplainAnswer,
+        **openapi.operation(body=schemas.ExplainRequest),
+    )
+    async def explain(request: Request) -> Response:
+        """Tell which words of a text spoke for a label."""
+        asked = await read(request, schemas.ExplainRequest, limits)
+        request.scope[NOTES]["texts"] = [asked.text]
+        check_texts([asked.text], limits)
+        desk = library.desk(asked.model)
+        return _json(await _in_time(desk.explain(asked.text, asked.label), limits.seconds))
+
+    @app.post(
+        "/v1/feedback",
+        response_model=schemas.FeedbackAnswer,
+        **openapi.operation(body=schemas.FeedbackRequest),
+    )
+    async def feedback(request: Request) -> Response:
+        """Keep what is right about a text; it is on the disk when this answers."""
+        asked = await read(request, schemas.FeedbackRequest, limits)
+        request.scope[NOTES]["texts"] = [asked.text]
+        check_texts([asked.text], limits)
+        desk = library.desk(asked.model)
+        if desk.feedback is None:
+            raise ProblemError(403, "this service takes no feedback: it was started without")
+        record, new = await asyncio.to_thread(_feedback_record, desk.served, asked)
+        await _in_time(desk.write(record), limits.seconds)
+        return _json(
+            to_json(
+                {
+                    "model": desk.served.name,
+                    "labels": record["labels"],
+                    "new": new,
+                    "stored": True,
+                }
+            )
+        )
+
+
+def _labels_and_models(app: FastAPI, library: Library) -> None:
+    limits = library.settings.limits
+
+    @app.get("/v1/labels", response_model=schemas.LabelsAnswer, **openapi.operation())
+    async def labels(asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
+        """Find labels by the beginning of a word, or go through their hierarchy."""
+        served = library.desk(asked.model).served
+        return _json(await asyncio.to_thread(_label_list, served, asked))
+
+    @app.get("/v1/models", response_model=schemas.ModelsAnswer, **openapi.operation())
+    async def models(request: Request) -> Response:
+        """Tell which taggers are served, what they learned from and how well they do."""
+        cards = [
+            {**desk.served.card, "feedback": desk.feedback is not None} for desk in library.desks()
+        ]
+        told = {name: getattr(limits, name) for name in ("body", "texts", "length", "seconds")}
+        return _json(to_json({"models": cards, "limits": told}))
+
+
+def _running(app: FastAPI, library: Library) -> None:
+    settings = library.settings
+
+    @app.post("/v1/reload", response_model=schemas.ReloadAnswer, **openapi.operation())
+    async def reload(request: Request) -> Response:
+        """Load taggers that were saved anew, without dropping a request."""
+        if not settings.keys and not _is_near(request):
+            raise ProblemError(
+                403, "without API keys only this machine may reload; send SIGHUP, or use keys"
+            )
+        reloaded = await library.reload()
+        if settings.supervisor:
+            os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
+        return _json(to_json({"reloaded": reloaded}))
+
+    @app.get("/healthz", response_model=schemas.Health)
+    async def healthz(request: Request) -> Response:
+        """Tell that the service answers."""
+        return _json(to_json({"status": "ok", "models": library.names}))
+
+    @app.get("/metrics", response_class=Response, **openapi.operation(text=True))
+    async def metrics(request: Request) -> Response:
+        """Return counts in Prometheus' text format."""
+        return Response(library.metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _page(app: FastAPI) -> None:
+    kept = files()
+
+    @app.get("/", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        return kept["index.html"].response()
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in kept:
+            raise ProblemError(404, f"there is no {name[:100]!r} here")
+        return kept[name].response()
+
+
+def _lifespan(library: Library) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        tasks: set[asyncio.Task[Any]] = set()
+
+        def reload() -> None:
+            task = loop.create_task(_quietly(library))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        # neither in a thread nor on Windows
+        with suppress(ValueError, RuntimeError, AttributeError, NotImplementedError):
+            loop.add_signal_handler(signal.SIGHUP, reload)
+        if library.settings.supervisor:
+            tasks.add(loop.create_task(_end_with(library.settings.supervisor)))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            library.close()
+
+    return lifespan
+
+
+async def _quietly(library: Library) -> None:
+    with suppress(ProblemError):  # it was logged
+        await library.reload()
+
+
+async def _end_with(supervisor: int) -> None:
+    """End this worker when the process that started it is gone."""
+    while os.getppid() == supervisor:
+        await asyncio.sleep(WATCH)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _in_time(answer: Awaitable[T], seconds: float) -> T:
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError:
+        raise ProblemError(
+            408,
+            f"there was no answer after {seconds:g} s: send fewer or shorter texts, or start the "
+            "service with a larger --timeout",
+        ) from None
+
+
+def _label_list(served: Served, asked: schemas.LabelQuery) -> bytes:
+    beyond = asked.limit + 1  # one more, to know whether there is any
+    if asked.id:
+        numbers = [served.labels.find(asked.id)]
+    elif asked.q:
+        numbers = served.find(asked.q, asked.offset, beyond)
+    else:
+        parent = served.labels.find(asked.parent) if asked.parent else None
+        numbers = served.below(parent, asked.offset, beyond)
+    shown = [served.entry(number) for number in numbers[: asked.limit]]
+    more = len(numbers) > asked.limit
+    return to_json({"model": served.name, "labels": shown, "more": more})
+
+
+def _feedback_record(
+    served: Served, asked: schemas.FeedbackRequest
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what goes to the file, and which labels the tagger does not know."""
+    new: list[str] = []
+    right = _ids(served, asked.labels, asked.allow_new, new)
+    wrong = _ids(served, asked.rejected, asked.allow_new, [])
+    both = [label for label in right if label in wrong]
+    if both:
+        raise InputError(f"{both[0]!r} is both among labels and rejected; decide for one")
+    record = {"text": asked.text, "labels": right, "rejected": wrong}
+    if asked.id:
+        record["id"] = asked.id
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {**record, "model": served.name, "time": now}, new
+
+
+def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for label in labels:
+        try:
+            found[served.labels.ids[served.labels.find(label)]] = None
+        except UnknownNameError as error:
+            name = " ".join(label.split())
+            if not allow_new:
+                said = f"{error}; 'allow_new' takes it as a new one"
+                raise ProblemError(404, said) from None
+            if not name:
+                raise InputError("a label has at least one letter") from None
+            found[name] = None
+            new.append(name)
+    return list(found)
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+def _is_near(request: Request) -> bool:
+    try:
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

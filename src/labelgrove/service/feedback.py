@@ -1,0 +1,117 @@
+"""Feedback on the disk: lines of JSON, appended and flushed before anyone is told so."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from labelgrove.core.errors import InputError, StorageError
+
+TAIL = 1 << 16  # bytes that are read at once in search of the last line's beginning
+
+
+class FeedbackFile:
+    """A file of JSON lines that several processes append to.
+
+    Each writes whole lines while it holds the file, so that no two lines mix. What a process
+    left half written when it was killed was never acknowledged and is cut off by the next one.
+
+    Parameters
+    ----------
+    path
+        The file; it is made with the first line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self) -> None:
+        """Refuse a file that cannot be written, before anyone wants to."""
+        try:
+            if self.path.exists():
+                with self.path.open("r+b"):
+                    return
+            if not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
+                raise InputError(
+                    f"{self.path.parent} is no folder that can be written to; name another by "
+                    "--feedback, or --no-feedback"
+                )
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be written ({error.strerror}); name another folder by "
+                "--feedback, or --no-feedback"
+            ) from error
+
+    def append(self, records: Sequence[dict[str, Any]]) -> list[bool | Exception]:
+        """Append records and return when the disk has them: all of them, or none."""
+        lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        try:
+            made = not self.path.exists()
+            with self.path.open("ab+", buffering=0) as file:
+                _hold(file)
+                end = _whole(file)
+                try:
+                    _write(file, lines.encode("utf-8"))
+                    os.fsync(file.fileno())
+                except BaseException:
+                    file.truncate(end)  # not half of it
+                    raise
+            if made:
+                _flush_folder(self.path.parent)
+        except OSError as error:
+            why = "no space is left" if error.errno == errno.ENOSPC else error.strerror
+            raise StorageError(f"feedback could not be written: {why}") from error
+        return [True] * len(records)
+
+
+def _hold(file: IO[bytes]) -> None:
+    """Keep other processes from writing until the file is closed."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows there is one worker
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _whole(file: IO[bytes]) -> int:
+    """Let the file end with a whole line, and return where that is."""
+    end = file.seek(0, os.SEEK_END)
+    start, tail = end, b""
+    while start and b"\n" not in tail:
+        step = min(TAIL, start)
+        start -= step
+        file.seek(start)
+        tail = file.read(step) + tail
+    last = tail[tail.rfind(b"\n") + 1 :]
+    if not last:
+        return end
+    try:
+        json.loads(last)
+    except ValueError:
+        end -= len(last)
+        file.truncate(end)
+    else:  # whole but for its end: someone edited the file
+        _write(file, b"\n")
+        end += 1
+    return end
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _flush_folder(folder: Path) -> None:
+    """Let the disk know the name of a new file too."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,180 @@
+"""The gate before the app: who may ask, how often, and what every answer carries."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from labelgrove.service.metrics import Metrics
+from labelgrove.service.problems import ProblemError
+from labelgrove.service.rates import Rates
+from labelgrove.service.settings import Settings
+
+OPEN = frozenset({"/", "/healthz", "/openapi.json"})  # for those without a key; so is /static
+FREE = frozenset({"/healthz", "/metrics"})  # asked by machines, as often as they like
+NOTES = "labelgrove"  # where handlers leave in the scope what the log is to tell
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+UNKEPT = (b"cache-control", b"no-store")
+log = logging.getLogger("labelgrove.service.requests")
+
+
+class Gate:
+    """Stands before an ASGI app: keys, rates, hosts and origins, headers, counts and log.
+
+    Parameters
+    ----------
+    app
+        What answers.
+    settings
+        Who may ask, and how often.
+    metrics
+        Where answers are counted.
+    routes
+        The paths there are; requests of any other count as ``other``.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, metrics: Metrics, routes: frozenset[str]
+    ) -> None:
+        self._app = app
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._log = settings.log
+        self._metrics = metrics
+        self._routes = routes
+        rate = settings.limits.rate
+        shared = Path(settings.shared) if settings.shared else None
+        self._rates = None if rate is None else Rates(rate, shared)
+        self._counted: dict[tuple[str, int], Any] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 500
+        notes: dict[str, Any] = {}
+        scope[NOTES] = notes
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = list(message.get("headers", ()))
+                headers.extend(HEADERS)
+                if not any(name == UNKEPT[0] for name, _ in headers):
+                    headers.append(UNKEPT)
+                message = {**message, "headers": headers}
+            await send(message)
+
+        try:
+            try:
+                self._check(scope)
+            except ProblemError as problem:
+                await problem.response()(scope, receive, sent)
+            else:
+                await self._app(scope, receive, sent)
+        finally:
+            self._tell(scope, status, time.perf_counter() - started, notes)
+
+    def _check(self, scope: Scope) -> None:
+        """Refuse who may not ask."""
+        headers = dict(scope["headers"])
+        path = scope["path"]
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts and _name(host) not in self._hosts:
+            raise ProblemError(
+                400,
+                f"this service is not called {host[:100]!r}; --allow-host gives it another name",
+            )
+        origin = headers.get(b"origin")
+        if origin and urlsplit(origin.decode("latin-1").lower()).netloc != host:
+            raise ProblemError(403, "pages of other origins may not ask")
+        client = scope["client"][0] if scope.get("client") else ""
+        if self._keys and not (path in OPEN or path.startswith("/static/")):
+            client = self._keyed(headers.get(b"authorization", b""))
+        if self._rates is not None and path not in FREE:
+            wait = self._rates.wait(client)
+            if wait > 0:
+                seconds = math.ceil(wait)
+                raise ProblemError(
+                    429,
+                    f"too many requests: ask again in {seconds} s",
+                    headers={"Retry-After": str(seconds)},
+                )
+
+    def _keyed(self, given: bytes) -> str:
+        """Return a name for the key of a request, comparing it with all keys in constant time."""
+        scheme, _, key = given.partition(b" ")
+        digest = hashlib.sha256(key.strip()).digest()
+        found = False
+        for known in self._keys:
+            found |= hmac.compare_digest(known, digest)
+        if scheme.lower() != b"bearer" or not found:
+            said = "this API key is not known" if key else "this service wants an API key"
+            raise ProblemError(
+                401,
+                f"{said}: send the header 'Authorization: Bearer KEY'",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return digest.hex()
+
+    def _tell(self, scope: Scope, status: int, seconds: float, notes: dict[str, Any]) -> None:
+        path = scope["path"]
+        route = path if path in self._routes else "other"
+        counted = self._counted.get((route, status))
+        if counted is None:
+            counted = (
+                self._metrics.requests.labels(route, str(status)),
+                self._metrics.seconds.labels(route),
+            )
+            self._counted[route, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
+        if self._log == "nothing":
+            return
+        client = scope["client"][0] if scope.get("client") else "-"
+        where = scope.get("raw_path", b"").decode("ascii", "replace")[:200]
+        told = f"{client} {scope['method']} {where} {status} {1000 * seconds:.1f} ms"
+        texts: Sequence[str] | None = notes.get("texts")
+        if texts is not None:
+            told += f" texts={len(texts)}"
+            if self._log == "texts":  # as JSON: no text can look like another line
+                told += " " + json.dumps(list(texts))
+        log.info(told)
+
+
+def _name(host: str) -> str:
+    """Return the host of a Host header without its port.
+
+    Examples
+    --------
+    >>> _name("localhost:8000"), _name("[::1]:8000")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

@@ -1,0 +1,200 @@
+"""The taggers of a service: asked in batches, given feedback, loaded anew while they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core import storage
+from labelgrove.core.errors import LabelgroveError, UnknownNameError
+from labelgrove.core.progress import Progress, Silent
+from labelgrove.service.feedback import FeedbackFile
+from labelgrove.service.metrics import Metrics
+from labelgrove.service.problems import ProblemError
+from labelgrove.service.served import Explaining, Question, Served, Tagging
+from labelgrove.service.settings import Settings
+from labelgrove.service.together import FullError, Together
+
+FEEDBACK_AT_ONCE = 1_000
+log = logging.getLogger("labelgrove.service")
+
+
+class Desk:
+    """Where one tagger is asked: its queue, the tagger that answers now, and its feedback.
+
+    Parameters
+    ----------
+    served
+        The tagger.
+    folder
+        Where it is saved, and loaded from again.
+    feedback
+        The file for its feedback, or None.
+    settings
+        The service's.
+    metrics
+        Where texts and batches are counted.
+    """
+
+    def __init__(
+        self,
+        served: Served,
+        folder: str,
+        feedback: str | None,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self.served = served
+        self.folder = folder
+        self._settings = settings
+        self._texts = metrics.texts.labels(served.name)
+        self._batches = metrics.batches.labels(served.name)
+        self._written = metrics.feedback.labels(served.name)
+        capacity = settings.limits.waiting
+        self._queue = Together[Question, bytes](
+            self._answer,
+            size=settings.batch,
+            wait=settings.wait,
+            capacity=capacity,
+            name=f"tags-{served.name}",
+        )
+        self.feedback: Together[dict[str, Any], bool] | None = None
+        if feedback is not None:
+            file = FeedbackFile(Path(feedback))
+            self.feedback = Together(
+                file.append,
+                size=FEEDBACK_AT_ONCE,
+                capacity=capacity,
+                name=f"feedback-{served.name}",
+            )
+        self._waiting = metrics.waiting.labels(served.name)
+
+    async def tag(self, texts: Sequence[str], k: int, threshold: float | str | None) -> bytes:
+        """Return the results of texts as JSON; many texts make way for others in between."""
+        size = self._settings.batch
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        asked = [await self._ask(Tagging(part, k, threshold), len(part)) for part in parts]
+        return b",".join(asked)
+
+    async def explain(self, text: str, label: str) -> bytes:
+        """Return why a label was given, as JSON."""
+        return await self._ask(Explaining(text, label), 1)
+
+    async def write(self, record: dict[str, Any]) -> None:
+        """Return once the disk has a record of feedback."""
+        if self.feedback is None:
+            raise ProblemError(403, "this service takes no feedback: it was started without")
+        try:
+            await self.feedback.do(record)
+        except FullError:
+            raise _busy() from None
+        self._written.inc()
+
+    async def _ask(self, question: Question, weight: int) -> bytes:
+        try:
+            return await self._queue.do(question, weight)
+        except FullError:
+            raise _busy() from None
+
+    def _answer(self, questions: Sequence[Question]) -> list[bytes | Exception]:
+        texts = sum(len(each.texts) for each in questions if isinstance(each, Tagging))
+        if texts:
+            self._texts.inc(texts)
+            self._batches.observe(texts)
+            self._waiting.set(self._queue.waiting)
+        return self.served.answer(questions)
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._queue.close()
+        if self.feedback is not None:
+            self.feedback.close()
+
+
+def _busy() -> ProblemError:
+    return ProblemError(
+        429, "too many texts are waiting already: ask again", headers={"Retry-After": "1"}
+    )
+
+
+class Library:
+    """All taggers of a service.
+
+    Parameters
+    ----------
+    settings
+        Which ones, and how they are served.
+    progress
+        Where loading is shown.
+    """
+
+    def __init__(self, settings: Settings, progress: Progress | None = None) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self._desks: dict[str, Desk] = {}
+        self._reloading: asyncio.Lock | None = None
+        shown = progress or Silent()
+        for (name, folder), feedback in zip(settings.taggers, settings.feedback, strict=True):
+            if feedback is not None:
+                FeedbackFile(Path(feedback)).check()
+            shown.say(f"loading {folder}")
+            served = Served(name, folder, settings, progress)
+            self._desks[name] = Desk(served, folder, feedback, settings, self.metrics)
+
+    @property
+    def names(self) -> list[str]:
+        """The taggers' names, in order."""
+        return list(self._desks)
+
+    def desk(self, name: str) -> Desk:
+        """Return where a tagger is asked; the first where no name is given."""
+        if not name:
+            return next(iter(self._desks.values()))
+        if name not in self._desks:
+            raise UnknownNameError("model", name[:100], self._desks)
+        return self._desks[name]
+
+    def desks(self) -> list[Desk]:
+        """Return all of them."""
+        return list(self._desks.values())
+
+    async def reload(self) -> list[str]:
+        """Load what has been saved anew, and return its names; whoever asks meanwhile is answered.
+
+        A tagger that cannot be loaded goes on as it was, and that is told.
+        """
+        if self._reloading is None:
+            self._reloading = asyncio.Lock()
+        found, failed = [], []
+        async with self._reloading:
+            for name, desk in self._desks.items():
+                try:
+                    served = await asyncio.to_thread(self._anew, name, desk)
+                except LabelgroveError as error:
+                    self.metrics.reloads.labels("failed").inc()
+                    log.error("%s goes on as it was: %s", name, error)
+                    failed.append((name, str(error)))
+                    continue
+                if served is not None:
+                    desk.served = served
+                    self.metrics.reloads.labels("done").inc()
+                    log.info("%s was loaded anew", name)
+                    found.append(name)
+        if failed:
+            names = ", ".join(name for name, _ in failed)
+            raise ProblemError(409, f"{names}: not loaded, the old one goes on", errors=failed)
+        return found
+
+    def _anew(self, name: str, desk: Desk) -> Served | None:
+        manifest = storage.read_manifest(desk.folder, verify=False)
+        if manifest["checksum"] == desk.served.manifest["checksum"]:
+            return None
+        return Served(name, desk.folder, self.settings)
+
+    def close(self) -> None:
+        """Let all threads end."""
+        for desk in self._desks.values():
+            desk.close()

@@ -1,0 +1,149 @@
+"""What a request is refused with: problem details (RFC 9457) that name value, place and way out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from labelgrove.core.errors import InputError, LabelgroveError, UnknownNameError
+
+MEDIA_TYPE = "application/problem+json"
+log = logging.getLogger("labelgrove.service")
+
+
+class Place(BaseModel):
+    """Something that is wrong in a request."""
+
+    where: str
+    message: str
+
+
+class ProblemDetails(BaseModel):
+    """Why a request was refused."""
+
+    title: str
+    status: int
+    detail: str
+    errors: list[Place] = []
+
+
+class ProblemError(Exception):
+    """A request that is refused.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    detail
+        A sentence that names the value, the place and the way out.
+    errors
+        Where and what, for a request with several faults.
+    headers
+        More headers of the answer, such as ``Retry-After``.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        errors: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Return the answer."""
+        body: dict[str, Any] = {
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.errors:
+            body["errors"] = [{"where": where, "message": said} for where, said in self.errors]
+        return Response(to_json(body), self.status, self.headers, MEDIA_TYPE)
+
+
+def invalid(errors: Sequence[Mapping[str, Any]], what: str) -> ProblemError:
+    """Return the problem of values that pydantic refused; ``what`` names the whole."""
+    found = [(place(error["loc"]) or what, _said(error)) for error in errors[:20]]
+    where, said = found[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return ProblemError(422, f"{where}: {said}{more}", errors=found)
+
+
+def place(location: Sequence[str | int]) -> str:
+    """Return where something is in a request.
+
+    Examples
+    --------
+    >>> place(("texts", 3))
+    'texts[3]'
+    """
+    found = ""
+    for step in location:
+        found += f"[{step}]" if isinstance(step, int) else f".{step}" if found else str(step)
+    return found
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "there is no such field"
+    message = str(error["msg"])
+    return message.removeprefix("Value error, ")
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Let an app answer every error with a problem."""
+
+    async def problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ProblemError)
+        return error.response()
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        errors = [{**each, "loc": each["loc"][1:]} for each in error.errors()]
+        return invalid(errors, "the query").response()
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        detail = str(error.detail)
+        if error.status_code == 404:
+            detail = f"there is nothing at {request.url.path[:200]}; /openapi.json tells what is"
+        elif error.status_code == 405:
+            allowed = (error.headers or {}).get("Allow", "another method")
+            detail = f"{request.method} does not work here, {allowed} does"
+        return ProblemError(error.status_code, detail, headers=error.headers).response()
+
+    async def ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, LabelgroveError)
+        return from_error(error).response()
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return ProblemError(500, "something failed here; the service's log tells what").response()
+
+    app.add_exception_handler(ProblemError, problem)
+    app.add_exception_handler(RequestValidationError, refused)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(LabelgroveError, ours)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def from_error(error: LabelgroveError) -> ProblemError:
+    """Return the problem behind an error of labelgrove's: what is wrong in a call is a 4xx."""
+    if isinstance(error, UnknownNameError):
+        return ProblemError(404, str(error))
+    return ProblemError(422 if isinstance(error, InputError) else 500, str(error))

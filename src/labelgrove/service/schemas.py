@@ -1,0 +1,267 @@
+"""What requests hold and answers bring, as OpenAPI tells it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+MOST_LABELS = 1_000  # of a text
+LONGEST_NAME = 1_000  # characters of a label in feedback
+NAMED = ("auto", "macro", "per-label")
+
+
+def _whole(value: Any) -> Any:
+    """Take 5.0 for 5, as JSON does."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _threshold(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or value in NAMED or (number and 0 <= value <= 1):
+        return value
+    raise ValueError("a threshold is a number from 0 to 1, auto, macro or per-label")
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Threshold = Annotated[
+    Any,
+    BeforeValidator(_threshold),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "enum": list(NAMED)},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+Model = Annotated[str, Field(description="Name of a tagger; the first one where it is left out.")]
+Label = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+
+
+class Strict(BaseModel):
+    """A request: no value of another type, no field of another name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TagRequest(Strict):
+    """One text, or several, to be tagged."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["text"]}, {"required": ["texts"]}],
+            "examples": [{"text": "Solar panels on public buildings", "k": 5}],
+        }
+    )
+
+    text: str = Field("", description="A text.")
+    texts: list[str] = Field([], description="Several texts instead.", min_length=1)
+    k: Whole = Field(5, ge=1, le=MOST_LABELS, description="At most so many labels a text.")
+    threshold: Threshold = Field(
+        None,
+        description="Least probability of a label: a number, auto (best micro-F1 on held-out "
+        "documents), macro (best macro-F1) or per-label (one for each); null for none.",
+    )
+    model: Model = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if len(self.model_fields_set & {"text", "texts"}) != 1:
+            raise ValueError("give either text or texts")
+        return self
+
+    def all(self) -> list[str]:
+        """Return the texts, also where there is one."""
+        return self.texts if "texts" in self.model_fields_set else [self.text]
+
+
+class ExplainRequest(Strict):
+    """A text and one of its labels."""
+
+    text: str
+    label: Label = Field(description="A label's id or name.")
+    model: Model = ""
+
+
+class FeedbackRequest(Strict):
+    """What is right about a text."""
+
+    text: str = Field(min_length=1)
+    labels: list[Label] = Field(
+        max_length=MOST_LABELS,
+        description="All labels that are right, by id or name, whether they were suggested or not.",
+    )
+    rejected: list[Label] = Field(
+        [], max_length=MOST_LABELS, description="Suggested labels that are wrong."
+    )
+    model: Model = ""
+    id: str = Field("", max_length=LONGEST_NAME, description="The document's own id.")
+    allow_new: bool = Field(False, description="Take labels that the tagger does not know.")
+
+
+class LabelQuery(Strict):
+    """Which labels are asked for: one by id, a search, or what lies below a label."""
+
+    model_config = ConfigDict(strict=False)
+
+    model: Model = ""
+    q: str = Field("", description="Labels of whose name a word begins so, frequent ones first.")
+    parent: str = Field("", description="Labels right below this id; the top level by default.")
+    id: str = Field("", description="This label alone.")
+    limit: int = Field(50, ge=1, le=MOST_LABELS)
+    offset: int = Field(0, ge=0, le=2**31)
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        if sum(map(bool, (self.q, self.parent, self.id))) > 1:
+            raise ValueError("give one of q, parent and id")
+        return self
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+class GivenLabel(BaseModel):
+    """A label with the probability that it belongs to the text."""
+
+    label: str
+    name: str
+    score: float = Field(ge=0, le=1)
+
+
+class TaggedText(BaseModel):
+    """The labels of a text, best first."""
+
+    labels: list[GivenLabel]
+
+
+class TagAnswer(BaseModel):
+    """What each text was given, in the order of the texts."""
+
+    model: str
+    results: list[TaggedText]
+    notes: list[str] = Field([], description="What to know about these labels.")
+
+
+class Word(BaseModel):
+    """Words that spoke for a label (positive weight) or against it."""
+
+    text: str
+    weight: float
+    places: list[tuple[int, int]] = Field(
+        description="Where it stands in the text: start and end, in Unicode code points."
+    )
+
+
+class SimilarText(BaseModel):
+    """A document that the tagger remembers and that is like the text."""
+
+    text: str
+    similarity: float
+    labels: list[str]
+    has_label: bool
+
+
+class ExplainAnswer(BaseModel):
+    """Why a label was given, heaviest words first."""
+
+    model: str
+    label: str
+    name: str
+    score: float | None = Field(description="Its probability; null if not among the best 100.")
+    words: list[Word]
+    documents: list[SimilarText]
+
+
+class LabelName(BaseModel):
+    """A label's id and name."""
+
+    label: str
+    name: str
+
+
+class LabelEntry(LabelName):
+    """A label or concept that a tagger knows."""
+
+    description: str
+    documents: int = Field(description="Documents it was learned from.")
+    learned: bool = Field(description="Whether the tagger can give it.")
+    path: list[LabelName] = Field(description="What it lies below, from the top down.")
+    children: int = Field(description="How many lie right below it.")
+
+
+class LabelsAnswer(BaseModel):
+    """Labels, and whether there are more behind them."""
+
+    model: str
+    labels: list[LabelEntry]
+    more: bool
+
+
+class Features(BaseModel):
+    """How texts become numbers."""
+
+    name: str
+    settings: dict[str, Any]
+
+
+class ModelCard(BaseModel):
+    """What there is to know of a tagger."""
+
+    name: str
+    model: str
+    summary: str
+    paper: str
+    labels: int
+    documents: int
+    hierarchy: bool
+    bytes: int
+    created: str
+    loaded: str
+    labelgrove: str
+    settings: dict[str, Any]
+    features: dict[str, Features]
+    scores: dict[str, float] = Field(description="On held-out documents, if there were any.")
+    thresholds: dict[str, float] | None
+    feedback: bool
+
+
+class ServedLimits(BaseModel):
+    """What a request may hold."""
+
+    body: int
+    texts: int
+    length: int
+    seconds: float
+
+
+class ModelsAnswer(BaseModel):
+    """All taggers, and what a request may hold."""
+
+    models: list[ModelCard]
+    limits: ServedLimits
+
+
+class FeedbackAnswer(BaseModel):
+    """What was written to the disk."""
+
+    model: str
+    labels: list[str] = Field(description="Ids of the labels.")
+    new: list[str] = Field(description="Those that the tagger does not know.")
+    stored: bool
+
+
+class ReloadAnswer(BaseModel):
+    """The taggers that were loaded anew."""
+
+    reloaded: list[str]
+
+
+class Health(BaseModel):
+    """That the service answers, and for which taggers."""
+
+    status: str
+    models: list[str]

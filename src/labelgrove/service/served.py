@@ -1,0 +1,206 @@
+"""A tagger that is served: loaded and warmed up, with its batches, label search and card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+
+from labelgrove.core import storage
+from labelgrove.core.progress import Progress
+from labelgrove.core.threads import workers
+from labelgrove.core.types import Tag
+from labelgrove.labels import LabelSpace
+from labelgrove.models import MODELS
+from labelgrove.service.label_search import LabelSearch
+from labelgrove.service.settings import Settings
+from labelgrove.tagger import Tagger, explained
+
+FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
+
+
+class Tagging(NamedTuple):
+    """Texts to be tagged: so many labels each, with this threshold."""
+
+    texts: Sequence[str]
+    k: int
+    threshold: float | str | None
+
+
+class Explaining(NamedTuple):
+    """A label of a text to be explained, given by id or name."""
+
+    text: str
+    label: str
+
+
+Question = Tagging | Explaining
+
+
+class Served:
+    """A saved tagger in memory; what is asked of it is asked by one thread at a time.
+
+    Parameters
+    ----------
+    name
+        What requests call it.
+    folder
+        Where it is saved.
+    settings
+        The service's.
+    progress
+        Where loading is shown.
+    """
+
+    def __init__(
+        self, name: str, folder: str, settings: Settings, progress: Progress | None = None
+    ) -> None:
+        self.name = name
+        self.manifest = storage.read_manifest(folder, progress=progress)
+        self.tagger = Tagger.load(folder, verify=False)  # it was, a moment ago
+        self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
+        self.bytes = storage.size(folder)
+        self.loaded = datetime.now(UTC).isoformat(timespec="seconds")
+        self.card = self._card()
+        for tags in self.tagger.tag([FIRST_TEXT], k=1):
+            for tag in tags:
+                self.tagger.explain(FIRST_TEXT, tag.label)
+
+    @property
+    def labels(self) -> LabelSpace:
+        """The labels it knows."""
+        return self.tagger.labels_
+
+    def answer(self, questions: Sequence[Question]) -> list[bytes | Exception]:
+        """Return JSON for each question, or why there is none; texts are tagged together.
+
+        For a `Tagging` it is the results of its texts, separated by commas.
+        """
+        answers: list[bytes | Exception] = [b""] * len(questions)
+        together: dict[int, list[tuple[int, Tagging]]] = {}
+        for number, question in enumerate(questions):
+            try:
+                if isinstance(question, Tagging):
+                    places = self.tagger.places(question.k, question.threshold)
+                    together.setdefault(places, []).append((number, question))
+                else:
+                    answers[number] = self._explain(question)
+            except Exception as error:
+                answers[number] = error
+        for places, asked in together.items():
+            self._tag(places, asked, answers)
+        return answers
+
+    def _tag(
+        self,
+        places: int,
+        asked: Sequence[tuple[int, Tagging]],
+        answers: list[bytes | Exception],
+    ) -> None:
+        """Tag all texts for which so many labels are to be ranked."""
+        try:
+            ranking = self.tagger.rank([text for _, each in asked for text in each.texts], places)
+        except Exception as error:
+            for number, _ in asked:
+                answers[number] = error
+            return
+        start = 0
+        for number, each in asked:
+            end = start + len(each.texts)
+            rows = self.tagger.named(ranking[start:end], each.k, threshold=each.threshold)
+            answers[number] = b",".join(map(_result, rows))
+            start = end
+
+    def _explain(self, question: Explaining) -> bytes:
+        found = next(explained(self.tagger, question.text, [question.label]))
+        return to_json({"model": self.name, **found.record()})
+
+    # --- labels -------------------------------------------------------------------------------
+
+    @cached_property
+    def _search(self) -> LabelSearch:
+        return LabelSearch(self.labels)
+
+    @cached_property
+    def _top(self) -> list[int]:
+        """What lies below nothing, by name."""
+        space = self.labels
+        top = [number for number in range(len(space)) if not space.parents[number]]
+        return sorted(top, key=self._by_name)
+
+    def _by_name(self, number: int) -> tuple[str, str]:
+        return self.labels.names[number].casefold(), self.labels.ids[number]
+
+    def find(self, beginning: str, offset: int, limit: int) -> list[int]:
+        """Return the numbers of labels of whose name a word begins so."""
+        return self._search.find(beginning, offset, limit)
+
+    def below(self, parent: int | None, offset: int, limit: int) -> list[int]:
+        """Return the numbers of what lies right below a label, or of the top level, by name."""
+        if parent is None:
+            return self._top[offset : offset + limit]
+        return sorted(self.labels.children(parent), key=self._by_name)[offset : offset + limit]
+
+    def entry(self, number: int) -> dict[str, Any]:
+        """Return what there is to know of a label."""
+        space = self.labels
+        learned = number < space.n_labels
+        return {
+            "label": space.ids[number],
+            "name": space.names[number],
+            "description": space.descriptions[number],
+            "documents": int(space.counts[number]) if learned else 0,
+            "learned": learned,
+            "path": [
+                {"label": space.ids[each], "name": space.names[each]}
+                for each in space.path(number)[:-1]
+            ],
+            "children": len(space.children(number)),
+        }
+
+    # --- card ---------------------------------------------------------------------------------
+
+    def _card(self) -> dict[str, Any]:
+        """Return the model card, but for what depends on the service."""
+        manifest = self.manifest
+        known = MODELS.entries().get(manifest["model"])
+        tuned = self.tagger.learned_.tuned
+        return {
+            "name": self.name,
+            "model": manifest["model"],
+            "summary": known.summary if known else "",
+            "paper": known.paper if known else "",
+            "labels": manifest["labels"],
+            "documents": manifest["documents"],
+            "hierarchy": len(self.labels.parents.indices) > 0,
+            "bytes": self.bytes,
+            "created": manifest["created"],
+            "loaded": self.loaded,
+            "labelgrove": manifest["labelgrove"],
+            "settings": _public(manifest["settings"]),
+            "features": {
+                view: {"name": part["name"], "settings": _public(part["settings"])}
+                for view, part in manifest["features"].items()
+            },
+            "scores": dict(manifest["scores"]),
+            "thresholds": dict(manifest["thresholds"]) if tuned else None,
+        }
+
+
+def _result(tags: Sequence[Tag]) -> bytes:
+    return to_json({"labels": [tag._asdict() for tag in tags]})
+
+
+def _public(value: Any) -> Any:
+    """Return settings for strangers: of a path on this machine only its last part."""
+    if isinstance(value, dict):
+        return {name: _public(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_public(each) for each in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return Path(value).name
+    return value

@@ -1,0 +1,212 @@
+"""Serving: one process or several on one socket, reloaded and stopped without losing a request."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.progress import Progress
+from labelgrove.service import metrics
+from labelgrove.service.app import create_app
+from labelgrove.service.connections import Connection
+from labelgrove.service.library import Library
+from labelgrove.service.settings import Settings
+
+SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
+WORKER_SILENT = 120  # seconds after which a worker that does not answer is replaced
+WORKER_STARTS = 3600.0  # seconds a worker may take to load its taggers
+WAITING = 2_048  # connections that wait to be accepted
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    progress: Progress | None = None,
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that have begun are answered first.
+
+    Parameters
+    ----------
+    settings
+        What is served.
+    host, port
+        Where; port 0 stands for any that is free.
+    ready
+        Told the address once requests are answered.
+    progress
+        Where loading is shown.
+    """
+    _log(settings)
+    _allow_connections()
+    listening = _listen(host, port)
+    address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+    try:
+        if settings.workers == 1:
+            library = Library(settings, progress)
+            _Single(_config(create_app(library), settings), lambda: ready(address)).run([listening])
+        else:
+            _serve_in_workers(settings, listening, lambda: ready(address), progress)
+    finally:
+        listening.close()
+
+
+def worker_app() -> ASGIApp:
+    """Return the app of a worker, which finds its settings in the environment."""
+    settings = Settings.from_json(os.environ[SETTINGS])
+    _log(settings)
+    _allow_connections()
+    try:
+        return create_app(Library(settings))
+    except LabelgroveError as error:
+        print(f"labelgrove: {error}", file=sys.stderr)
+        sys.exit(STARTUP_FAILURE)
+
+
+def _serve_in_workers(
+    settings: Settings,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    progress: Progress | None,
+) -> None:
+    for _, folder in settings.taggers:  # what is damaged is told here, once
+        storage.read_manifest(folder, progress=progress)
+    with tempfile.TemporaryDirectory(prefix="labelgrove-") as shared:
+        told = replace(settings, shared=shared, supervisor=os.getpid())
+        os.environ[SETTINGS] = told.to_json()
+        os.environ[metrics.FOLDER] = shared
+        try:
+            _Workers(_config(f"{__name__}:worker_app", settings), [listening], ready).run()
+        finally:
+            del os.environ[SETTINGS], os.environ[metrics.FOLDER]
+
+
+def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        http=Connection,
+        ws="none",
+        workers=settings.workers,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=WAITING,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
+        timeout_worker_healthcheck=WORKER_SILENT,
+    )
+
+
+class _Single(uvicorn.Server):
+    """A server in this process, which tells when it is ready and ends without a signal."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        kept = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+        for name in kept:
+            signal.signal(name, lambda *_: None)  # uvicorn raises again what it was sent
+        try:
+            super().run(sockets)
+        finally:
+            for name, handler in kept.items():
+                signal.signal(name, handler)
+
+
+class _Workers(Multiprocess):
+    """Worker processes that share a socket; SIGHUP goes to all of them."""
+
+    def __init__(
+        self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]
+    ) -> None:
+        super().__init__(config, sockets)
+        self._ready = ready
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        for process in self.processes:
+            while not process.wait_until_ready(1.0, self.should_exit):
+                self.handle_signals()
+                if self.should_exit.is_set():
+                    return
+                if not process.process.is_alive():
+                    raise LabelgroveError("a worker ended before it was ready; see above why")
+        self._ready()
+
+    def keep_subprocess_alive(self) -> None:
+        before = [process.pid for process in self.processes]
+        super().keep_subprocess_alive()
+        for pid in set(before) - {process.pid for process in self.processes}:
+            if pid is not None:
+                metrics.forget(pid)
+
+    def handle_hup(self) -> None:
+        for process in self.processes:
+            if process.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGHUP)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"nothing can listen at {_shown(host)}:{port} ({why}): choose another --port or --host"
+        ) from error
+    listening.listen(WAITING)
+    listening.set_inheritable(True)
+    return listening
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _allow_connections() -> None:
+    """Allow this process as many open connections as the system lets it."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _log(settings: Settings) -> None:
+    """Let requests and what goes wrong be told on standard error, never a text unasked."""
+    ours = logging.getLogger("labelgrove.service")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S"))
+    ours.handlers = [handler]
+    ours.propagate = False
+    ours.setLevel(logging.WARNING if settings.log == "nothing" else logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)

@@ -1,0 +1,157 @@
+"""How a service is set up: plain values, which reach worker processes as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labelgrove.core.errors import InputError
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SHORTEST_KEY = 16  # characters
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for; more is refused with a 4xx.
+
+    Parameters
+    ----------
+    body
+        Bytes of a request.
+    texts
+        Texts of a request.
+    length
+        Characters of a text.
+    seconds
+        For reading a request, and again for answering it.
+    waiting
+        Texts that may wait for a tagger before further requests are told to come back.
+    rate
+        Requests of a client in a minute; None for any number.
+    """
+
+    body: int = 10_000_000
+    texts: int = 1_000
+    length: int = 1_000_000
+    seconds: float = 60.0
+    waiting: int = 10_000
+    rate: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("body", "texts", "length", "seconds", "waiting"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"the limit of {name} must be above 0, got {getattr(self, name)}")
+        if self.rate is not None and self.rate < 1:
+            raise InputError(f"rate must be at least 1 request a minute, got {self.rate}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is served, to whom, and how.
+
+    Parameters
+    ----------
+    taggers
+        Name and folder of each saved tagger; the first is asked where a request names none.
+    feedback
+        The file that takes the feedback of each tagger, in the same order; None for none.
+    limits
+        What a request may ask for.
+    keys
+        API keys, one of which a request must bring; empty for none.
+    hosts
+        Names by which the service may be called; empty for any.
+    threads
+        Threads of each worker; None for its share of the cores.
+    workers
+        Processes that answer.
+    batch
+        Texts that are tagged together at most.
+    wait
+        Seconds that a text waits for others, though its tagger is free.
+    log
+        ``"requests"``, ``"texts"`` (these too) or ``"nothing"`` but errors.
+    shared
+        A folder in which the workers keep common counts; empty for one worker.
+    supervisor
+        Process that started the workers, 0 for none: they end when it does.
+    """
+
+    taggers: tuple[tuple[str, str], ...]
+    feedback: tuple[str | None, ...]
+    limits: Limits = field(default_factory=Limits)
+    keys: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = LOOPBACK
+    threads: int | None = None
+    workers: int = 1
+    batch: int = 64
+    wait: float = 0.0
+    log: str = "requests"
+    shared: str = ""
+    supervisor: int = 0
+
+    def to_json(self) -> str:
+        """Return the settings for `from_json`."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """Return the settings that `to_json` wrote."""
+        values = json.loads(text)
+        limits = Limits(**values.pop("limits"))
+        taggers = tuple((name, folder) for name, folder in values.pop("taggers"))
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(taggers=taggers, limits=limits, **plain)
+
+
+def name_taggers(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return name and folder of taggers given as ``DIR`` or ``NAME=DIR``.
+
+    Examples
+    --------
+    >>> name_taggers(["models/first", "second=models/other"])
+    (('first', 'models/first'), ('second', 'models/other'))
+    """
+    found: dict[str, str] = {}
+    for each in given:
+        name, named, folder = each.partition("=")
+        if not named or Path(each).exists():
+            name, folder = Path(each).resolve().name, each
+        if not name or not folder:
+            raise InputError(f"a tagger is given as DIR or NAME=DIR, got {each!r}")
+        if name in found:
+            raise InputError(
+                f"two taggers would be called {name!r}: {found[name]} and {folder}; "
+                f"give one another name, as in other={folder}"
+            )
+        found[name] = folder
+    return tuple(found.items())
+
+
+def read_keys(file: Path) -> tuple[str, ...]:
+    """Return the API keys of a file: one a line; empty lines and those with ``#`` do not count."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the keys in {file} cannot be read: {error}") from error
+    keys = []
+    for number, line in enumerate(lines, 1):
+        key = line.strip()
+        if not key or key.startswith("#"):
+            continue
+        if len(key) < SHORTEST_KEY or not key.isascii() or len(key.split()) > 1:
+            raise InputError(
+                f"{file}, line {number}: a key has at least {SHORTEST_KEY} ASCII characters and no "
+                "space; 'openssl rand -hex 24' makes one"
+            )
+        keys.append(key)
+    if not keys:
+        raise InputError(f"{file} holds no key; 'openssl rand -hex 24' makes one")
+    return tuple(dict.fromkeys(keys))

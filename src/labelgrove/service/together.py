@@ -1,0 +1,131 @@
+"""What arrives together is done together: tagging in batches, one flush for several writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class FullError(Exception):
+    """More is waiting than may wait."""
+
+
+@dataclass(eq=False)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    weight: int
+    answer: asyncio.Future[Result]
+
+
+class Together(Generic[Item, Result]):
+    """Collects what is asked while its thread is busy, and does that in one go.
+
+    One piece of work runs at a time, in a thread of its own; what comes meanwhile is the next
+    one. So a lone request never waits, and under load batches grow by themselves.
+
+    Parameters
+    ----------
+    work
+        Does several items, in order: a result for each, or an exception for one that failed.
+    size
+        Weight of the items done together at most; a single item may be heavier.
+    wait
+        Seconds that an item waits for others, though the thread is free.
+    capacity
+        Weight of the items that may wait.
+    name
+        Of the thread.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Item]], Sequence[Result | Exception]],
+        *,
+        size: int,
+        wait: float = 0.0,
+        capacity: int,
+        name: str,
+    ) -> None:
+        self._work = work
+        self._size = size
+        self._wait = wait
+        self._capacity = capacity
+        self._waiting: deque[_Waiting[Item, Result]] = deque()
+        self._weight = 0
+        self._begun = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    @property
+    def waiting(self) -> int:
+        """The weight of what waits."""
+        return self._weight
+
+    async def do(self, item: Item, weight: int = 1) -> Result:
+        """Return the result for an item; whoever stops waiting for it takes it out again."""
+        if self._weight and self._weight + weight > self._capacity:
+            raise FullError
+        loop = asyncio.get_running_loop()
+        asked = _Waiting[Item, Result](item, weight, loop.create_future())
+        self._waiting.append(asked)
+        self._weight += weight
+        if not self._begun:
+            self._begun = True
+            # not at once: what was read from other sockets in the same turn comes along
+            if self._wait:
+                loop.call_later(self._wait, self._begin)
+            else:
+                loop.call_soon(self._begin)
+        return await asked.answer
+
+    def close(self) -> None:
+        """Let the thread end once it has done what it was given."""
+        self._thread.shutdown(wait=False)
+
+    def _begin(self) -> None:
+        batch = self._next()
+        if not batch:
+            self._begun = False
+            return
+        loop = asyncio.get_running_loop()
+        done = self._thread.submit(self._work, [each.item for each in batch])
+        done.add_done_callback(
+            lambda future: loop.call_soon_threadsafe(
+                self._finish, batch, future.exception() or future.result()
+            )
+        )
+
+    def _next(self) -> list[_Waiting[Item, Result]]:
+        batch: list[_Waiting[Item, Result]] = []
+        weight = 0
+        while self._waiting:
+            first = self._waiting[0]
+            if batch and weight + first.weight > self._size:
+                break
+            self._waiting.popleft()
+            self._weight -= first.weight
+            if not first.answer.done():  # else nobody waits for it any more
+                batch.append(first)
+                weight += first.weight
+        return batch
+
+    def _finish(
+        self,
+        batch: Sequence[_Waiting[Item, Result]],
+        results: Sequence[Result | Exception] | BaseException,
+    ) -> None:
+        for place, asked in enumerate(batch):
+            result = results if isinstance(results, BaseException) else results[place]
+            if asked.answer.done():
+                continue
+            if isinstance(result, BaseException):
+                asked.answer.set_exception(result)
+            else:
+                asked.answer.set_result(result)
+        self._begin()
