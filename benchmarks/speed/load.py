@@ -276,7 +276,9 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--requests", type=Path, required=True)
     parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--warm", type=float, default=0.5, help="seconds to connect, and again before it counts")
+    parser.add_argument(
+        "--warm", type=float, default=0.5, help="seconds to connect, and again before it counts"
+    )
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--first", type=int, default=0, help="request to begin with")
     parser.add_argument("--rate", type=float, default=0, help="requests a second: an open loop")
@@ -294,6 +296,7 @@ def main() -> None:
     server = Tree(asked.pid) if asked.pid else None
     load.begin(asked.warm)
     load.run(asked.warm)
+    warm = load.figures.told(1)["outcomes"]
     own, theirs = time.process_time(), server.seconds() if server else 0.0
     start = last = time.perf_counter()
     total = load.figures = Figures()
@@ -310,7 +313,7 @@ def main() -> None:
         found["server_cpu"] = server.seconds() - theirs
     load.figures = Figures()
     load.finish()
-    found["late"] = load.figures.told(1)["outcomes"]
+    found |= {"warm": warm, "late": load.figures.told(1)["outcomes"]}
     print(json.dumps(found))
 
 
