@@ -8,7 +8,18 @@ import pytest
 
 import labelgrove
 
-HEAVY = ["torch", "transformers", "sklearn", "numba", "scipy", "numpy", "pyarrow", "pandas"]
+HEAVY = [
+    "torch",
+    "transformers",
+    "sklearn",
+    "numba",
+    "scipy",
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "fastapi",
+    "uvicorn",
+]
 
 
 def loaded_after(code):

@@ -21,6 +21,7 @@ from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
 from labelgrove.cli.options import check_files, close_progress
+from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
@@ -74,6 +75,7 @@ for command in (
     evaluate,
     compare,
     learn,
+    retrain,
     combine,
     tune,
     serve,

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+WAY_OUT = "choose a folder beside it, and remove the old one when you are content"
+
 
 def check_apart(folder: Path, out: Path, command: str) -> None:
     """Refuse to write a tagger over one that is read, or one into the other."""
     from labelgrove.core.errors import InputError
 
-    old, new = folder.resolve(), out.resolve()
-    way_out = "choose a folder beside it, and remove the old one when you are content"
-    if is_same(old, new):
+    if is_same(folder, out):
         raise InputError(
-            f"--out {out} is {folder} itself, which {command} does not change; {way_out}"
+            f"--out {out} is {folder} itself, which {command} does not change; {WAY_OUT}"
         )
+    check_not_inside(folder, out)
+
+
+def check_not_inside(folder: Path, out: Path) -> None:
+    """Refuse to write a tagger into one that is read, or around it."""
+    from labelgrove.core.errors import InputError
+
+    old, new = folder.resolve(), out.resolve()
     if old in new.parents or new in old.parents:
-        raise InputError(f"of --out {out} and {folder} one lies in the other; {way_out}")
+        raise InputError(f"of --out {out} and {folder} one lies in the other; {WAY_OUT}")
 
 
 def check_different(folders: Sequence[Path]) -> None:

@@ -49,6 +49,7 @@ def learn(
 
     Nothing is trained, and probabilities and thresholds stay as they are.
     """
+    from labelgrove.cli.tables import print_before_and_after
     from labelgrove.core import storage
     from labelgrove.tagger import Tagger, training_record
 
@@ -82,7 +83,7 @@ def learn(
     if json_file.alone(json_to):
         return
     if scores is not None:
-        _print_comparison(f"{after.model_.name} on {test}, %", *scores)
+        print_before_and_after(f"{after.model_.name} on {test}, %", *scores)
     print(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
     if scores is None:
         print(
@@ -105,14 +106,3 @@ def _record(tagger: Tagger, scores: Scores, folder: Path, test: Path | None) -> 
     from labelgrove.tagger import evaluation_record
 
     return evaluation_record(tagger, scores, folder=folder, test=str(test), threshold=THRESHOLD)
-
-
-def _print_comparison(title: str, old: Scores, new: Scores) -> None:
-    from labelgrove.cli.tables import print_comparison
-
-    print_comparison(title, old, new)
-    for note in old.notes:
-        print(note if note in new.notes else f"before: {note}")
-    for note in new.notes:
-        if note not in old.notes:
-            print(f"after: {note}")

@@ -67,6 +67,14 @@ def serve(
     max_length: Annotated[
         int, typer.Option(help="Characters of a text.", min=1, rich_help_panel=SAFETY)
     ] = 1_000_000,
+    max_waiting: Annotated[
+        int,
+        typer.Option(
+            help="Texts that may wait for a tagger; then requests are told to come back.",
+            min=1,
+            rich_help_panel=SAFETY,
+        ),
+    ] = 10_000,
     timeout: Annotated[
         float,
         typer.Option(
@@ -121,6 +129,7 @@ def serve(
             texts=max_texts,
             length=max_length,
             seconds=timeout,
+            waiting=max_waiting,
             rate=rate,
         ),
         keys=read_keys(api_keys) if api_keys else (),

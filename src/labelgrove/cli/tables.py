@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelgrove.report.tables import Table as ReportTable
+    from labelgrove.tagger import Scores
 
 BEST = "*"  # in front of what a terminal shows in bold and a pipe cannot
 
@@ -76,11 +77,25 @@ def print_scores(title: str, scores: Mapping[str, float]) -> None:
 def print_comparison(title: str, before: Mapping[str, float], after: Mapping[str, float]) -> None:
     """Print the metrics that two have in common as percentages, and the difference."""
     rows = [
-        [name, _percent(before[name]), _percent(value), f"{100 * (value - before[name]):+.2f}"]
+        [name, _percent(before[name]), _percent(value), _change(value - before[name])]
         for name, value in after.items()
         if name in before
     ]
     print_table(title, ["", "before", "after", "change"], rows)
+
+
+def print_before_and_after(title: str, before: Scores, after: Scores) -> None:
+    """Print the scores of two taggers on the same documents, and what to know of each."""
+    print_comparison(title, before, after)
+    for note in before.notes:
+        print(note if note in after.notes else f"before: {note}")
+    for note in after.notes:
+        if note not in before.notes:
+            print(f"after: {note}")
+
+
+def _change(value: float) -> str:
+    return f"{round(100 * value, 2) + 0.0:+.2f}"  # a sum, since -0.0 would keep its sign
 
 
 def _percent(value: Any) -> str:

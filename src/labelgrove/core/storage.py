@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 from labelgrove._version import __version__
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.interrupts import held_back
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.threads import workers
 
@@ -381,13 +382,14 @@ def _move(temporary: Path, target: Path) -> None:
     flush(temporary)
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-        target.rename(old)
-        try:
-            temporary.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
+        with held_back():  # between the two there is no folder
+            target.rename(old)
+            try:
+                temporary.rename(target)
+            except OSError:
+                old.rename(target)
+                raise
+            shutil.rmtree(old, ignore_errors=True)
     else:
         temporary.rename(target)
     _flush(target.parent)

@@ -2,6 +2,7 @@
 
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Corpus
+from labelgrove.corpus.corrected import Corrected, Feedback, read_feedback
 from labelgrove.corpus.reading import FORMATS, read_corpus
 from labelgrove.corpus.splits import iterative_stratification, split
 from labelgrove.corpus.statistics import CurvePoint, Statistics, statistics
@@ -9,11 +10,14 @@ from labelgrove.corpus.statistics import CurvePoint, Statistics, statistics
 __all__ = [
     "FORMATS",
     "Corpus",
+    "Corrected",
     "CurvePoint",
     "Document",
+    "Feedback",
     "Statistics",
     "iterative_stratification",
     "read_corpus",
+    "read_feedback",
     "split",
     "statistics",
 ]

@@ -7,7 +7,7 @@ from labelgrove.labels.propensity import propensities
 from labelgrove.labels.space import LabelSpace
 from labelgrove.labels.tree import LabelTree
 from labelgrove.labels.vectors import label_vectors
-from labelgrove.labels.vocabulary import Concept, Vocabulary, read_vocabulary
+from labelgrove.labels.vocabulary import Concept, Vocabulary, read_vocabulary, vocabulary_of
 
 __all__ = [
     "Concept",
@@ -22,4 +22,5 @@ __all__ = [
     "propensities",
     "read_vocabulary",
     "two_means",
+    "vocabulary_of",
 ]

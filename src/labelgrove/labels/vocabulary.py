@@ -225,6 +225,26 @@ def widened(space: LabelSpace, vocabulary: Vocabulary) -> LabelSpace:
     )
 
 
+def vocabulary_of(space: LabelSpace, source: str = "the label space") -> Vocabulary:
+    """Return all that a space knows of its labels and concepts, to be joined with other labels.
+
+    Examples
+    --------
+    >>> from labelgrove.labels import LabelSpace
+    >>> vocabulary_of(LabelSpace(["d"], [1], 1, names=["Dogs"])).concepts
+    {'d': Concept(name='Dogs', parents=(), description='', alternatives=())}
+    """
+    ids = space.ids
+    rows = zip(ids, space.names, space.parents, space.descriptions, space.alternatives, strict=True)
+    return Vocabulary(
+        {
+            label: Concept(name, tuple(ids[i] for i in above), description, alternatives)
+            for label, name, above, description, alternatives in rows
+        },
+        source,
+    )
+
+
 def _examples(ids: Sequence[str] | dict[str, Concept]) -> str:
     shown = ", ".join(repr(label) for label in islice(ids, 3))
     return shown + (", ..." if len(ids) > 3 else "")

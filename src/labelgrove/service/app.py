@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -27,6 +27,7 @@ from labelgrove.service.served import Served
 from labelgrove.service.static import files
 
 T = TypeVar("T")
+Handler = Callable[[Request], Awaitable[Response]]
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
 
 
@@ -42,16 +43,17 @@ def create_app(library: Library) -> ASGIApp:
         lifespan=_lifespan(library),
     )
     answer_problems(app)
-    _tagging(app, library)
+    tag = _tagging(app, library)
     _labels_and_models(app, library)
-    _running(app, library)
+    healthz = _running(app, library)
     _page(app)
     openapi.complete(app, keyed=bool(settings.keys))
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
-    return Gate(app, settings=settings, metrics=library.metrics, routes=routes)
+    direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz}
+    return Gate(app, settings=settings, metrics=library.metrics, routes=routes, direct=direct)
 
 
-def _tagging(app: FastAPI, library: Library) -> None:
+def _tagging(app: FastAPI, library: Library) -> Handler:
     limits = library.settings.limits
 
     @app.post(
@@ -109,6 +111,8 @@ def _tagging(app: FastAPI, library: Library) -> None:
             )
         )
 
+    return tag
+
 
 def _labels_and_models(app: FastAPI, library: Library) -> None:
     limits = library.settings.limits
@@ -116,6 +120,8 @@ def _labels_and_models(app: FastAPI, library: Library) -> None:
     @app.get("/v1/labels", response_model=schemas.LabelsAnswer, **openapi.operation())
     async def labels(asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
         """Find labels by the beginning of a word, or go through their hierarchy."""
+        if sum(map(bool, (asked.q, asked.parent, asked.id))) > 1:
+            raise ProblemError(409, "q, parent and id exclude each other: give one of them")
         served = library.desk(asked.model).served
         return _json(await asyncio.to_thread(_label_list, served, asked))
 
@@ -129,7 +135,7 @@ def _labels_and_models(app: FastAPI, library: Library) -> None:
         return _json(to_json({"models": cards, "limits": told}))
 
 
-def _running(app: FastAPI, library: Library) -> None:
+def _running(app: FastAPI, library: Library) -> Handler:
     settings = library.settings
 
     @app.post("/v1/reload", response_model=schemas.ReloadAnswer, **openapi.operation())
@@ -153,6 +159,8 @@ def _running(app: FastAPI, library: Library) -> None:
     async def metrics(request: Request) -> Response:
         """Return counts in Prometheus' text format."""
         return Response(library.metrics.text(), media_type=CONTENT_TYPE)
+
+    return healthz
 
 
 def _page(app: FastAPI) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-SECONDS = 20.0  # for the head of a request; and for a client to read on
 LATE = json.dumps(
     {
         "title": "Request Timeout",
         "status": 408,
-        "detail": f"the head of the request was not here after {SECONDS:g} s",
+        "detail": "the head of the request was not here in time",
     }
 ).encode()
 ANSWER = (
@@ -23,9 +22,10 @@ ANSWER = (
 
 
 class Connection(HttpToolsProtocol):
-    """Uvicorn's connection, which waits for a request's head no longer than some seconds.
+    """Uvicorn's connection, which does not wait for ever.
 
-    Bodies have a time limit of their own, in `labelgrove.service.bodies`.
+    A request's head must be here, and a client that reads slowly must read on, in the time that
+    a quiet connection is kept open. Bodies have a time limit of their own (`bodies.read`).
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -36,13 +36,13 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a head."""
         super().connection_made(transport)
-        self._head = self.loop.call_later(SECONDS, self._late)
+        self._head = self.loop.call_later(self.timeout_keep_alive, self._late)
 
     def on_message_begin(self) -> None:
         """Begin to wait, also on a connection that was kept."""
         super().on_message_begin()
         if self._head is None:
-            self._head = self.loop.call_later(SECONDS, self._late)
+            self._head = self.loop.call_later(self.timeout_keep_alive, self._late)
 
     def on_headers_complete(self) -> None:
         """The head is here."""
@@ -52,21 +52,20 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
         self._forget()
-        self.resume_writing_in_time()
+        self._reads()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """The client reads too slowly; it has some seconds to go on."""
         super().pause_writing()
-        self._stuck = self.loop.call_later(SECONDS, self.transport.abort)
+        self._stuck = self.loop.call_later(self.timeout_keep_alive, self.transport.abort)
 
     def resume_writing(self) -> None:
         """It reads."""
-        self.resume_writing_in_time()
+        self._reads()
         super().resume_writing()
 
-    def resume_writing_in_time(self) -> None:
-        """Stop waiting for a reader."""
+    def _reads(self) -> None:
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,7 +59,8 @@ class FeedbackFile:
                     _write(file, lines.encode("utf-8"))
                     os.fsync(file.fileno())
                 except BaseException:
-                    file.truncate(end)  # not half of it
+                    with suppress(OSError):
+                        file.truncate(end)  # not half of it
                     raise
             if made:
                 _flush_folder(self.path.parent)

@@ -19,6 +19,7 @@ from labelgrove.service.settings import Settings
 from labelgrove.service.together import FullError, Together
 
 FEEDBACK_AT_ONCE = 1_000
+SMALL = 20_000  # characters that are tagged in an instant, if texts are
 log = logging.getLogger("labelgrove.service")
 
 
@@ -76,7 +77,12 @@ class Desk:
         """Return the results of texts as JSON; many texts make way for others in between."""
         size = self._settings.batch
         parts = [texts[start : start + size] for start in range(0, len(texts), size)]
-        asked = [await self._ask(Tagging(part, k, threshold), len(part)) for part in parts]
+        asked = [
+            await self._ask(
+                Tagging(part, k, threshold), len(part), small=sum(map(len, part)) < SMALL
+            )
+            for part in parts
+        ]
         return b",".join(asked)
 
     async def explain(self, text: str, label: str) -> bytes:
@@ -93,9 +99,9 @@ class Desk:
             raise _busy() from None
         self._written.inc()
 
-    async def _ask(self, question: Question, weight: int) -> bytes:
+    async def _ask(self, question: Question, weight: int, *, small: bool = False) -> bytes:
         try:
-            return await self._queue.do(question, weight)
+            return await self._queue.do(question, weight, small=small)
         except FullError:
             raise _busy() from None
 

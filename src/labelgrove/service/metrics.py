@@ -17,7 +17,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client looks there when it is first imported
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-disable_created_metrics()  # when a count began is of no use where workers come and go
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a count began is of no use where workers come and go
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 

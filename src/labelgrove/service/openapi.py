@@ -15,6 +15,7 @@ ALWAYS = {
     "400": "Not a request, or not by a name of this service.",
     "403": "Not allowed here.",
     "404": "A model or label that is not known.",
+    "409": "What this tagger cannot do, or contradicts itself.",
     "422": "A value that cannot be.",
     "429": "Too many requests, or too many texts waiting.",
 }
@@ -62,8 +63,6 @@ def complete(app: FastAPI, *, keyed: bool) -> None:
 def _complete(method: dict[str, Any], *, keyed: bool) -> None:
     answers = method["responses"]
     said = ALWAYS | (WITH_A_BODY if "requestBody" in method else {}) | (KEYED if keyed else {})
-    if method["operationId"].startswith("reload"):
-        said["409"] = "A tagger could not be loaded; the old one goes on."
     for status, description in said.items():
         content = {MEDIA_TYPE: {"schema": {"$ref": PROBLEM}}}
         answers[status] = {"description": description, "content": content}

@@ -108,42 +108,46 @@ def _said(error: Mapping[str, Any]) -> str:
 def answer_problems(app: FastAPI) -> None:
     """Let an app answer every error with a problem."""
 
-    async def problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ProblemError)
-        return error.response()
+    async def answer(request: Request, error: Exception) -> Response:
+        return as_problem(request, error).response()
 
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
+    for kind in (ProblemError, RequestValidationError, HTTPException, LabelgroveError, Exception):
+        app.add_exception_handler(kind, answer)
+
+
+def as_problem(request: Request, error: Exception) -> ProblemError:
+    """Return what a request is told of an error; one that nobody expected goes to the log."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, RequestValidationError):
         errors = [{**each, "loc": each["loc"][1:]} for each in error.errors()]
-        return invalid(errors, "the query").response()
-
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        detail = str(error.detail)
-        if error.status_code == 404:
-            detail = f"there is nothing at {request.url.path[:200]}; /openapi.json tells what is"
-        elif error.status_code == 405:
-            allowed = (error.headers or {}).get("Allow", "another method")
-            detail = f"{request.method} does not work here, {allowed} does"
-        return ProblemError(error.status_code, detail, headers=error.headers).response()
-
-    async def ours(request: Request, error: Exception) -> Response:
-        assert isinstance(error, LabelgroveError)
-        return from_error(error).response()
-
-    async def unexpected(request: Request, error: Exception) -> Response:
+        return invalid(errors, "the query")
+    if isinstance(error, HTTPException):
+        return _without_a_route(request, error)
+    if isinstance(error, LabelgroveError):
+        problem = from_error(error)
+    else:
+        problem = ProblemError(500, "something failed here; the service's log tells what")
+    if problem.status >= 500:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return ProblemError(500, "something failed here; the service's log tells what").response()
+    return problem
 
-    app.add_exception_handler(ProblemError, problem)
-    app.add_exception_handler(RequestValidationError, refused)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(LabelgroveError, ours)
-    app.add_exception_handler(Exception, unexpected)
+
+def _without_a_route(request: Request, error: HTTPException) -> ProblemError:
+    detail = str(error.detail)
+    if error.status_code == 404:
+        detail = f"there is nothing at {request.url.path[:200]}; /openapi.json tells what is"
+    elif error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        detail = f"{request.method} does not work here, {allowed} does"
+    return ProblemError(error.status_code, detail, headers=error.headers)
 
 
 def from_error(error: LabelgroveError) -> ProblemError:
-    """Return the problem behind an error of labelgrove's: what is wrong in a call is a 4xx."""
+    """Return the problem behind an error of labelgrove's.
+
+    An unknown name is a 404; what a tagger cannot do, though it was asked rightly, a 409.
+    """
     if isinstance(error, UnknownNameError):
         return ProblemError(404, str(error))
-    return ProblemError(422 if isinstance(error, InputError) else 500, str(error))
+    return ProblemError(409 if isinstance(error, InputError) else 500, str(error))

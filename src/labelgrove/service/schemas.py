@@ -114,12 +114,6 @@ class LabelQuery(Strict):
     limit: int = Field(50, ge=1, le=MOST_LABELS)
     offset: int = Field(0, ge=0, le=2**31)
 
-    @model_validator(mode="after")
-    def _one_of_three(self) -> Self:
-        if sum(map(bool, (self.q, self.parent, self.id))) > 1:
-            raise ValueError("give one of q, parent and id")
-        return self
-
 
 # --- answers ----------------------------------------------------------------------------------
 

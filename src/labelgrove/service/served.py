@@ -66,6 +66,7 @@ class Served:
         self.bytes = storage.size(folder)
         self.loaded = datetime.now(UTC).isoformat(timespec="seconds")
         self.card = self._card()
+        self._written: dict[str, bytes] = {}
         for tags in self.tagger.tag([FIRST_TEXT], k=1):
             for tag in tags:
                 self.tagger.explain(FIRST_TEXT, tag.label)
@@ -112,8 +113,20 @@ class Served:
         for number, each in asked:
             end = start + len(each.texts)
             rows = self.tagger.named(ranking[start:end], each.k, threshold=each.threshold)
-            answers[number] = b",".join(map(_result, rows))
+            answers[number] = b",".join(map(self._result, rows))
             start = end
+
+    def _result(self, tags: Sequence[Tag]) -> bytes:
+        """Return a text's labels as JSON; all of a label but its score was written before."""
+        return b'{"labels":[%b]}' % b",".join(
+            b"%b%.6g}" % (self._written.get(tag.label) or self._write(tag), tag.score)
+            for tag in tags
+        )
+
+    def _write(self, tag: Tag) -> bytes:
+        named = to_json({"label": tag.label, "name": tag.name})
+        written = self._written[tag.label] = named[:-1] + b',"score":'
+        return written
 
     def _explain(self, question: Explaining) -> bytes:
         found = next(explained(self.tagger, question.text, [question.label]))
@@ -189,10 +202,6 @@ class Served:
             "scores": dict(manifest["scores"]),
             "thresholds": dict(manifest["thresholds"]) if tuned else None,
         }
-
-
-def _result(tags: Sequence[Tag]) -> bytes:
-    return to_json({"labels": [tag._asdict() for tag in tags]})
 
 
 def _public(value: Any) -> Any:

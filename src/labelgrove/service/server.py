@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -28,7 +29,7 @@ from labelgrove.service.settings import Settings
 
 SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
 WORKER_SILENT = 120  # seconds after which a worker that does not answer is replaced
-WORKER_STARTS = 3600.0  # seconds a worker may take to load its taggers
+QUIET = 20  # seconds that a connection is kept on which nothing comes, at most
 WAITING = 2_048  # connections that wait to be accepted
 
 
@@ -109,7 +110,7 @@ def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         backlog=WAITING,
-        timeout_keep_alive=20,
+        timeout_keep_alive=min(QUIET, math.ceil(settings.limits.seconds)),
         timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
         timeout_worker_healthcheck=WORKER_SILENT,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+QUICK = 0.002  # seconds of work that are not worth a change of threads
+MEMORY = 0.2  # how much the last batch counts in what work is expected to take
 
 
 class FullError(Exception):
@@ -21,6 +24,7 @@ class FullError(Exception):
 class _Waiting(Generic[Item, Result]):
     item: Item
     weight: int
+    small: bool
     answer: asyncio.Future[Result]
 
 
@@ -28,7 +32,8 @@ class Together(Generic[Item, Result]):
     """Collects what is asked while its thread is busy, and does that in one go.
 
     One piece of work runs at a time, in a thread of its own; what comes meanwhile is the next
-    one. So a lone request never waits, and under load batches grow by themselves.
+    one. So a lone request never waits, and under load batches grow by themselves. Work that has
+    shown to be done in an instant is done where it is asked for: a change of threads takes longer.
 
     Parameters
     ----------
@@ -60,6 +65,7 @@ class Together(Generic[Item, Result]):
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._weight = 0
         self._begun = False
+        self._seconds = QUICK  # of small work, by weight; not known yet
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
     @property
@@ -67,12 +73,15 @@ class Together(Generic[Item, Result]):
         """The weight of what waits."""
         return self._weight
 
-    async def do(self, item: Item, weight: int = 1) -> Result:
-        """Return the result for an item; whoever stops waiting for it takes it out again."""
+    async def do(self, item: Item, weight: int = 1, *, small: bool = False) -> Result:
+        """Return the result for an item; whoever stops waiting for it takes it out again.
+
+        ``small`` promises that it takes no longer than others of its weight.
+        """
         if self._weight and self._weight + weight > self._capacity:
             raise FullError
         loop = asyncio.get_running_loop()
-        asked = _Waiting[Item, Result](item, weight, loop.create_future())
+        asked = _Waiting[Item, Result](item, weight, small, loop.create_future())
         self._waiting.append(asked)
         self._weight += weight
         if not self._begun:
@@ -93,13 +102,29 @@ class Together(Generic[Item, Result]):
         if not batch:
             self._begun = False
             return
+        weight = sum(each.weight for each in batch)
+        small = all(each.small for each in batch)
+        if small and weight * self._seconds < QUICK:
+            self._finish(batch, self._timed(batch, weight, small))
+            return
         loop = asyncio.get_running_loop()
-        done = self._thread.submit(self._work, [each.item for each in batch])
+        done = self._thread.submit(self._timed, batch, weight, small)
         done.add_done_callback(
-            lambda future: loop.call_soon_threadsafe(
-                self._finish, batch, future.exception() or future.result()
-            )
+            lambda future: loop.call_soon_threadsafe(self._finish, batch, future.result())
         )
+
+    def _timed(
+        self, batch: Sequence[_Waiting[Item, Result]], weight: int, small: bool
+    ) -> Sequence[Result | Exception]:
+        started = time.perf_counter()
+        try:
+            return self._work([each.item for each in batch])
+        except Exception as error:
+            return [error] * len(batch)
+        finally:
+            if small:
+                took = (time.perf_counter() - started) / weight
+                self._seconds += MEMORY * (took - self._seconds)
 
     def _next(self) -> list[_Waiting[Item, Result]]:
         batch: list[_Waiting[Item, Result]] = []
@@ -118,14 +143,16 @@ class Together(Generic[Item, Result]):
     def _finish(
         self,
         batch: Sequence[_Waiting[Item, Result]],
-        results: Sequence[Result | Exception] | BaseException,
+        results: Sequence[Result | Exception],
     ) -> None:
-        for place, asked in enumerate(batch):
-            result = results if isinstance(results, BaseException) else results[place]
+        for asked, result in zip(batch, results, strict=True):
             if asked.answer.done():
                 continue
-            if isinstance(result, BaseException):
+            if isinstance(result, Exception):
                 asked.answer.set_exception(result)
             else:
                 asked.answer.set_result(result)
-        self._begin()
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._begin)
+        else:
+            self._begun = False

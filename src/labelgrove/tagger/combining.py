@@ -62,3 +62,18 @@ def together(spaces: Sequence[LabelSpace]) -> LabelSpace:
             [numbers[space.ids[above]] for above in space.parents[number]] for space, number in told
         ],
     )
+
+
+def beside(own: LabelSpace, other: LabelSpace) -> LabelSpace:
+    """Return the space of both, in which the labels of ``own`` come first, numbered as there.
+
+    Examples
+    --------
+    >>> own, other = (LabelSpace.from_labels([ids]) for ids in (["b", "c"], ["a", "c"]))
+    >>> beside(own, other).ids
+    ['b', 'c', 'a']
+    """
+    both = together([own, other])
+    known = dict.fromkeys(own.ids[: own.n_labels])
+    others = [label for label in both.ids[: both.n_labels] if label not in known]
+    return both.with_labels([both.index(label) for label in (*known, *others)])

@@ -33,7 +33,7 @@ def remember(
     progress
         Where progress is shown.
     """
-    _check_kind(learned, corpus)
+    check_kind(learned, corpus)
     reader = _Labelled(corpus, progress)
     X = learned.features(reader)
     if not reader.truth:
@@ -69,7 +69,7 @@ def remember(
     return replace(learned, labels=space, model=model, held_out=None)
 
 
-def _check_kind(learned: Learned, corpus: Corpus) -> None:
+def check_kind(learned: Learned, corpus: Corpus) -> None:
     """Refuse features for a tagger of texts, and texts for one of features."""
     given = all(part.name == "given" for part in learned.featurizers.values())
     if given and corpus.featurizer is None:

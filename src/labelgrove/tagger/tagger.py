@@ -22,10 +22,10 @@ from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.evaluation import Calibration, Decision
-from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary
+from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary, vocabulary_of
 from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
-from labelgrove.tagger.combining import combine
+from labelgrove.tagger.combining import beside, combine
 from labelgrove.tagger.deciding import PER_LABEL, decide, untuned
 from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.learning import (
@@ -37,7 +37,7 @@ from labelgrove.tagger.learning import (
     new_featurizers,
     prepare,
 )
-from labelgrove.tagger.remembering import remember
+from labelgrove.tagger.remembering import check_kind, remember
 from labelgrove.tagger.scoring import Scores, judge
 
 
@@ -213,6 +213,41 @@ class Tagger(Configured):
         found.scores_ = {}  # those on held-out documents were of another model
         return found
 
+    def retrain(self, texts: Any, labels: Any = None, *, run: Run | None = None) -> Self:
+        """Return a tagger of the same settings that learns from these documents alone.
+
+        It knows of labels what this one knows: names, hierarchy, and concepts without documents.
+        This one stays as it is.
+
+        Parameters
+        ----------
+        texts, labels
+            As for `fit`: all that it is to know, such as `labelgrove.corpus.Corrected`.
+        run
+            Folder for checkpoints, resume and progress.
+
+        Examples
+        --------
+        >>> tagger = Tagger("knn", validation=0).fit(["a red car", "apple pie"], [["car"], ["pie"]])
+        >>> better = tagger.retrain(["a red car", "apple pie"], [["vehicle"], ["pie"]])
+        >>> [tag.label for tag in better.tag("a red car", k=1)]
+        ['vehicle']
+        """
+        self.check_retrains()
+        corpus = _as_corpus(texts, labels)
+        check_kind(self._learned(), corpus)
+        vocabulary = vocabulary_of(self.labels_, "the tagger")
+        return copy(self).fit(corpus, vocabulary=vocabulary, run=run)
+
+    def check_retrains(self) -> None:
+        """Refuse what was combined of saved taggers: it does not know their settings."""
+        if self._learned().featurizers.keys() <= self._new_model().views().keys():
+            return
+        raise InputError(
+            f"this {self.model_.name} was combined of taggers, whose settings it does not know: "
+            "retrain each of them, then combine them anew"
+        )
+
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
             return MODELS.create(self.model, seed=self.seed, threads=self.threads)
@@ -353,9 +388,11 @@ class Tagger(Configured):
         """Let model and featurizers use so many threads from now on; None for all cores."""
         workers(threads)
         learned = self._learned()
-        for part in (learned.model, *learned.featurizers.values()):
-            if "threads" in part.get_params(deep=False):
+        given = self.features.values() if isinstance(self.features, Mapping) else [self.features]
+        for part in (learned.model, *learned.featurizers.values(), self.model, *given):
+            if isinstance(part, Configured) and "threads" in part.get_params(deep=False):
                 part.set_params(threads=threads)
+        self.threads = threads  # of what it learns anew
 
     # --- combining ----------------------------------------------------------------------------
 
@@ -416,24 +453,18 @@ class Tagger(Configured):
         threshold
             From which probability on a label counts as given, for F1 and its kin; as for `tag`.
         labels_of
-            A tagger that `learn` made of this one, by whose label counts PSP is weighed, so that
-            the scores of both can be compared.
+            Another tagger, whose labels count too: both are scored over the labels of both, and
+            PSP goes by the larger count of a label, so that the scores of both can be compared.
         progress
             Where progress is shown.
         """
         self.decision(threshold)  # a wrong one is told before the work
         corpus = _as_corpus(texts, labels)
-        space = self.labels_
-        if labels_of is not None:
-            known, space = space.ids[: space.n_labels], labels_of.labels_
-            if space.ids[: len(known)] != known:
-                raise InputError(
-                    "labels_of knows other labels: give what learn made of this tagger"
-                )
+        counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
         started = time.monotonic()
-        ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, space)
+        ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, counted)
         seconds = time.monotonic() - started
-        scores = self.judge(ranking, Y, ks=ks, threshold=threshold, labels_of=labels_of)
+        scores = self._judge(ranking, Y, ks, threshold, counted)
         scores.seconds = seconds
         return scores
 
@@ -466,10 +497,18 @@ class Tagger(Configured):
         *,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
-        labels_of: Tagger | None = None,
     ) -> Scores:
         """Return the scores of what `rank_known` returned; `evaluate` does both."""
-        counted = None if labels_of is None else labels_of.labels_
+        return self._judge(ranking, Y, ks, threshold)
+
+    def _judge(
+        self,
+        ranking: Ranking,
+        Y: csr_array,
+        ks: tuple[int, ...],
+        threshold: float | str,
+        counted: LabelSpace | None = None,
+    ) -> Scores:
         scores = judge(self.labels_, Y, ranking, self.decision(threshold), ks, counted)
         if said := self.untuned(threshold):
             scores.notes.append(said)

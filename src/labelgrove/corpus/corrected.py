@@ -1,0 +1,186 @@
+"""A corpus that readers have corrected: what they say of a text counts, not what it had before."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.files import lines
+from labelgrove.core.random import text_fraction
+from labelgrove.core.types import Document
+from labelgrove.corpus.base import Corpus
+from labelgrove.corpus.jsonl import JsonLines
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What readers said about texts; `read_feedback` reads it.
+
+    Parameters
+    ----------
+    documents
+        By their texts, each with the labels of the last word on it.
+    lines
+        How often texts were judged.
+    torn
+        Files whose last line was cut off, and left out.
+    """
+
+    documents: Mapping[str, Document]
+    lines: int
+    torn: tuple[str, ...] = ()
+
+
+def read_feedback(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> Feedback:
+    """Read the feedback that the service wrote: JSON lines with text and labels.
+
+    It is held in memory. A line that was not written to its end, as a server that is killed
+    leaves it, is left out; any other bad line is an error.
+
+    Parameters
+    ----------
+    source
+        A file or several; of a text that was judged more than once the last line counts.
+    """
+    files = [source] if isinstance(source, str | os.PathLike) else source
+    found: dict[str, Document] = {}
+    read, torn = 0, []
+    for file in files:
+        corpus = _FeedbackLines(Path(file))
+        for document in corpus:
+            found[document.text] = document
+            read += 1
+        torn += [corpus.name] * corpus.torn
+    return Feedback(found, read, tuple(torn))
+
+
+class Corrected(Corpus):
+    """The documents of a corpus with the labels that feedback gives them, then its other texts.
+
+    Streamed like the corpus; the feedback is in memory.
+
+    Parameters
+    ----------
+    corpus
+        The documents; one whose text was judged has the labels of that judgement.
+    feedback
+        Judged documents by their texts, as of `Feedback`.
+    without
+        Texts that are left out, from either.
+
+    Examples
+    --------
+    >>> corpus = Corpus.from_lists(["Wind", "Sun"], [["energy"], ["energy"]])
+    >>> said = {"Sun": Document("Sun", ("star",)), "Coal": Document("Coal", ("energy",))}
+    >>> [(document.text, document.labels) for document in Corrected(corpus, said)]
+    [('Wind', ('energy',)), ('Sun', ('star',)), ('Coal', ('energy',))]
+    """
+
+    def __init__(
+        self, corpus: Corpus, feedback: Mapping[str, Document], without: Container[str] = ()
+    ) -> None:
+        self.name = f"{corpus.name} with feedback"
+        self.featurizer = corpus.featurizer
+        self._corpus, self._feedback, self._without = corpus, feedback, without
+
+    @property
+    def skipped(self) -> int:
+        """Number of bad rows that the last full reading left out."""
+        return self._corpus.skipped
+
+    def __iter__(self) -> Iterator[Document]:
+        met: set[str] = set()
+        for document in self._corpus:
+            if document.text in self._without:
+                continue
+            judged = self._feedback.get(document.text)
+            if judged is not None:
+                met.add(document.text)
+                document = document._replace(labels=judged.labels)
+            yield document
+        for text, document in self._feedback.items():
+            if text not in met and text not in self._without:
+                yield document
+
+
+class Changes(NamedTuple):
+    """What feedback changes in a corpus.
+
+    Parameters
+    ----------
+    documents
+        Number of documents of the corpus.
+    corrected, confirmed
+        How many of them get other labels, and how many were judged to be right.
+    known
+        The judged texts that the corpus has.
+    """
+
+    documents: int
+    corrected: int
+    confirmed: int
+    known: frozenset[str]
+
+
+def changes(documents: Iterable[Document], feedback: Mapping[str, Document]) -> Changes:
+    """Tell what feedback changes in documents, which are read once.
+
+    Examples
+    --------
+    >>> said = {"Sun": Document("Sun", ("star",)), "Coal": Document("Coal", ("energy",))}
+    >>> changes([Document("Sun", ("energy",))], said)
+    Changes(documents=1, corrected=1, confirmed=0, known=frozenset({'Sun'}))
+    """
+    n = corrected = confirmed = 0
+    known = set()
+    for document in documents:
+        n += 1
+        judged = feedback.get(document.text)
+        if judged is None:
+            continue
+        known.add(document.text)
+        same = set(judged.labels) == set(document.labels)
+        confirmed += same
+        corrected += not same
+    return Changes(n, corrected, confirmed, frozenset(known))
+
+
+def held_out(texts: Iterable[str], share: float) -> frozenset[str]:
+    """Return the texts to judge by: a share, by a hash, so that a text is always on its side.
+
+    That hash is not the one by which a tagger holds documents out to calibrate on; else it would
+    calibrate on none of the texts that are left, or on nothing but these.
+    """
+    return frozenset(text for text in texts if text_fraction(f"feedback\n{text}") < share)
+
+
+class _FeedbackLines(JsonLines):
+    """JSON lines of which the last may be torn: then it is left out, and ``torn`` is true."""
+
+    torn = False
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise InputError(
+                f"there is no feedback in {path}: 'labelgrove serve' writes it as its users judge "
+                "labels; another file is named by --feedback"
+            )
+        super().__init__(path)
+
+    def _rows(self) -> Iterator[Document | BadRowError]:
+        self.torn, last = False, None
+        for row in super()._rows():
+            if last is not None:
+                yield last
+            last = row
+        if isinstance(last, BadRowError) and not deque(lines(self._path), 1)[0].endswith(b"\n"):
+            self.torn = True
+        elif last is not None:
+            yield last

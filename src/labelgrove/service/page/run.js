@@ -1,0 +1,108 @@
+// A file being tagged: progress, what was refused, a table of the first results, downloads.
+
+import { tagged } from "./batches.js";
+import { byId, el, words } from "./dom.js";
+import { showProblem } from "./problems.js";
+import { asCsv, asJsonLines, breath } from "./tables.js";
+import { beginning, number, percent, several } from "./wording.js";
+
+const SHOWN = 200; // rows of the table, and of the list of what was refused
+const STEP = 100; // milliseconds between two looks at the progress
+
+/** Return a view of a run and what starts, or goes on with, it. */
+export function newRun(documents, { name, unit, asked, limits }) {
+  const results = new Map(); // document -> labels
+  const refused = new Map(); // document -> why
+  const said = byId("said");
+  const gauge = el("progress", { max: documents.length, value: 0, "aria-label": "Documents done" });
+  const counted = el("p", { class: "counted" });
+  const button = el("button", { type: "button" }, "Cancel");
+  const problem = el("div", { role: "alert" });
+  const bad = el("details", { class: "problem", hidden: true, open: true }, el("summary"), el("ul"));
+  const body = el("tbody");
+  const texts = el("input", { type: "checkbox", checked: true });
+  const downloads = el("div", { class: "downloads", hidden: true },
+    ...[["CSV", "csv", asCsv], ["JSON lines", "jsonl", asJsonLines]].map(([title, ending, write]) =>
+      el("button", { type: "button", onclick: () => download(ending, write) }, `Download ${title}`)),
+    el("label", { class: "check" }, texts, "with the texts"));
+  const view = el("div", { class: "run" },
+    el("div", { class: "going" }, gauge, counted, button), problem, bad, downloads,
+    el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "The first results" },
+      el("table", {}, el("thead", {}, el("tr", {}, ["id", "text", "labels"].map((head) => el("th", { scope: "col" }, head)))), body)));
+  let controller = null;
+  let looked = 0;
+
+  async function start() {
+    controller = new AbortController();
+    button.textContent = "Cancel";
+    button.onclick = () => controller.abort();
+    button.hidden = false;
+    problem.replaceChildren();
+    said.textContent = `Tagging ${several(documents.length, "document")} …`;
+    const left = documents.filter((each) => !results.has(each) && !refused.has(each));
+    try {
+      for await (const event of tagged(left, { ...asked, limits, signal: controller.signal })) await take(event);
+      button.hidden = true;
+      said.textContent = `Done: ${several(results.size, "document")} tagged${refused.size ? `, ${number(refused.size)} refused` : ""}.`;
+    } catch (error) {
+      const cancelled = error.name === "AbortError";
+      said.textContent = cancelled ? "Cancelled. What is done can be downloaded." : "";
+      if (!cancelled) showProblem(problem, error, "Stopped. What is done can be downloaded. ");
+      button.textContent = "Go on";
+      button.onclick = start;
+    }
+    look();
+  }
+
+  async function take({ document, labels, refused: reason, waiting }) {
+    if (waiting) {
+      look();
+      counted.append(` The server is busy: going on in ${number(waiting)} s.`);
+      return;
+    }
+    if (labels) results.set(document, labels);
+    else refuse(document, reason);
+    if (labels && body.rows.length < SHOWN) body.append(row(document, labels));
+    if (performance.now() - looked > STEP) {
+      look();
+      await breath();
+    }
+  }
+
+  function look() {
+    looked = performance.now();
+    gauge.value = results.size + refused.size;
+    const rest = body.rows.length < results.size ? ` The first ${SHOWN} are shown.` : "";
+    counted.textContent = `${number(gauge.value)} of ${several(documents.length, "document")}.${rest}`;
+    downloads.hidden = results.size === 0;
+    view.querySelector(".table").hidden = results.size === 0;
+  }
+
+  function refuse(document, reason) {
+    refused.set(document, reason);
+    bad.hidden = false;
+    bad.querySelector("summary").textContent = `${several(refused.size, "document")} refused`;
+    if (refused.size <= SHOWN) {
+      bad.querySelector("ul").append(el("li", { dir: "auto" }, `${unit} ${number(document.place)}: ${reason}`));
+    }
+  }
+
+  const row = ({ id, text }, labels) => el("tr", {},
+    el("td", { dir: "auto" }, id), el("td", { dir: "auto" }, beginning(text)),
+    el("td", {}, labels.length ? el("ul", { class: "tags" }, labels.map((label) =>
+      el("li", {}, words(label.name), " ", el("small", {}, percent(label.score))))) : "none likely enough"));
+
+  function download(ending, write) {
+    const done = documents.filter((each) => results.has(each))
+      .map((each) => ({ id: each.id, text: each.text, labels: results.get(each) }));
+    const link = el("a", {
+      href: URL.createObjectURL(new Blob(write(done, texts.checked), { type: "text/plain" })),
+      download: `${name.replace(/\.\w+$/, "")}.tagged.${ending}`,
+    });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
+
+  look();
+  return { view, start, stop: () => controller?.abort() };
+}

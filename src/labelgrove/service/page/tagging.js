@@ -1,0 +1,224 @@
+// The part of the page that tags: a text or a file in, labels out.
+
+import { call } from "./api.js";
+import { comparison } from "./comparison.js";
+import { byId, el } from "./dom.js";
+import { feedback } from "./feedback.js";
+import { fileCard, readFile } from "./files.js";
+import { Problem, showProblem } from "./problems.js";
+import { ranking } from "./ranking.js";
+import { newRun } from "./run.js";
+import { onModel, served } from "./served.js";
+import { number, percent, several } from "./wording.js";
+
+const [form, area, go, said, problem, result] = ["tag-form", "text", "go", "said", "tag-problem", "result"].map(byId);
+const [second, threshold, clear] = ["second", "threshold", "clear"].map(byId);
+let file = null; // `{ name, table, documents }` where a file is what is tagged
+let run = null; // the last file that was tagged
+let asking = null; // the call that is under way
+let shown = null; // the text that the labels on the page are of
+
+export function startTagging() {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  byId("part-tag").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    submit();
+  });
+  if (/Mac|iP(hone|ad)/.test(navigator.platform)) form.querySelector(".keys kbd").textContent = "⌘";
+  threshold.addEventListener("change", () => {
+    byId("at-least").hidden = threshold.value !== "number";
+  });
+  area.addEventListener("input", textChanged);
+  clear.addEventListener("click", () => {
+    area.value = "";
+    textChanged();
+    area.focus();
+  });
+  takeFiles();
+  onModel(() => {
+    offerSecond();
+    if (shown === null && !run) welcome();
+  });
+}
+
+function offerSecond() {
+  const others = served.models.filter((model) => model !== served.chosen).map(({ name }) => name);
+  const kept = others.includes(second.value) ? second.value : "";
+  second.replaceChildren(el("option", { value: "" }, "none"), ...others.map((name) => el("option", { value: name }, name)));
+  second.value = kept;
+}
+
+/** What stands where the labels will be. */
+function welcome() {
+  const { name, labels, documents } = served.chosen;
+  result.replaceChildren(el("div", { class: "welcome" },
+    el("div", { class: "grove", "aria-hidden": "true" }, el("i"), el("i"), el("i"), el("i"), el("i")),
+    el("h3", {}, "The labels will be here"),
+    el("p", {}, `${name} knows ${several(labels, "label")}, learned from ${several(documents, "document")}.`),
+    el("ul", {},
+      el("li", {}, "Paste a text and press Tag: the labels that fit come in order, with how likely each is."),
+      el("li", {}, "Open a label to see which words spoke for it."),
+      el("li", {}, "Or drop a file with many texts, and take the labels home as CSV or JSON lines."))));
+}
+
+function textChanged() {
+  clear.hidden = file !== null || !area.value;
+  const stale = shown !== null && !file && area.value !== shown;
+  result.classList.toggle("stale", stale);
+  if (stale) said.textContent = "The text has changed: these labels are of the one before.";
+}
+
+/** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
+function options() {
+  const k = Number(byId("k").value);
+  const least = Number(byId("least").value) / 100;
+  if (!Number.isInteger(k) || k < 1 || k > 1000) return wrong("k", "Labels, at most: a whole number from 1 to 1,000.");
+  if (threshold.value !== "number") return { k, threshold: threshold.value || null };
+  if (!byId("least").value || !(least >= 0 && least <= 1)) return wrong("least", "At least: a number from 0 to 100.");
+  return { k, threshold: least };
+}
+
+function wrong(field, message) {
+  showProblem(problem, new Problem(message));
+  byId(field).focus();
+  return null;
+}
+
+function submit() {
+  problem.replaceChildren();
+  if (!served.chosen) return;
+  const asked = options();
+  if (!asked) return;
+  if (file) tagFile(asked);
+  else tagText(asked);
+}
+
+async function tagText(asked) {
+  const text = area.value;
+  if (!text.trim()) return wrong("text", "There is no text yet: paste or type one first.");
+  run?.stop();
+  run = null;
+  asking?.abort();
+  const mine = (asking = new AbortController());
+  go.textContent = "Tagging …";
+  const models = [served.chosen.name, second.value].filter(Boolean);
+  try {
+    const found = await Promise.all(models.map((model) =>
+      call("v1/tag", { body: { ...asked, text, model }, signal: mine.signal })));
+    if (mine === asking) show(text, found);
+  } catch (error) {
+    if (mine !== asking) return;
+    said.textContent = "";
+    showProblem(problem, error);
+  } finally {
+    if (mine === asking) go.textContent = "Tag";
+  }
+}
+
+function show(text, found) {
+  const [first, other] = found.map(({ model, results }) => ({ text, model, labels: results[0].labels }));
+  const notes = found.flatMap((answer) => answer.notes ?? []);
+  const judging = served.models.find(({ name }) => name === first.model)?.feedback ? feedback(first) : null;
+  const list = { ...first, ...(judging && { beside: judging.buttons }) };
+  shown = text;
+  result.replaceChildren(...notes.map((note) => el("p", { class: "note" }, note)), ...[other ? comparison(list, other) : ranking(list), judging?.panel].filter(Boolean));
+  judging?.refresh();
+  bringIntoView();
+  const [best] = first.labels;
+  said.textContent = best
+    ? `${several(first.labels.length, "label")} by ${first.model}; the best is ${best.name}, ${percent(best.score)}.`
+    : `No label by ${first.model}.`;
+  textChanged();
+}
+
+/** On a phone the labels are below what one sees. */
+function bringIntoView() {
+  const { top } = said.getBoundingClientRect();
+  if (top > innerHeight - 150) said.scrollIntoView({ block: "start" });
+}
+
+function tagFile(asked) {
+  if (!file.documents) return wrong("source-file", "Choose the column with the texts first.");
+  run?.stop();
+  shown = null;
+  result.classList.remove("stale");
+  run = newRun(file.documents, {
+    name: file.name, unit: file.table.unit, limits: served.limits, asked: { ...asked, model: served.chosen.name },
+  });
+  result.replaceChildren(run.view);
+  bringIntoView();
+  run.start();
+}
+
+function takeFiles() {
+  const input = byId("file");
+  byId("choose-file").addEventListener("click", () => input.click());
+  input.addEventListener("change", () => {
+    take([...input.files]);
+    input.value = ""; // so that the same file can be chosen again
+  });
+  const over = (on) => form.classList.toggle("over", on);
+  form.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return; // a text: the text area takes it
+    event.preventDefault();
+    over(true);
+  });
+  form.addEventListener("dragleave", (event) => over(form.contains(event.relatedTarget)));
+  form.addEventListener("drop", (event) => {
+    over(false);
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    take([...event.dataTransfer.files]);
+  });
+}
+
+async function take(files) {
+  problem.replaceChildren();
+  if (files.length !== 1) return files.length && showProblem(problem, new Problem("One file at a time."));
+  const [{ name }] = files;
+  said.textContent = `Reading ${name} …`;
+  try {
+    const found = await readFile(files[0]);
+    said.textContent = "";
+    if (found.text === undefined) return useFile(found);
+    area.value = found.text;
+    useText();
+    said.textContent = `${name} is in the field, ${several(found.text.length, "character")}. Press Tag.`;
+  } catch (error) {
+    said.textContent = "";
+    showProblem(problem, error, `${name}: `);
+  }
+}
+
+function useFile(found) {
+  file = found;
+  const card = fileCard(found, {
+    away: useText,
+    chosen(documents) {
+      file.documents = documents;
+      go.textContent = documents ? `Tag ${several(documents.length, "document")}` : "Tag";
+    },
+  });
+  byId("source-file").replaceChildren(...card);
+  showSource();
+  said.textContent = `${found.name} is read: ${number(found.table.rows.length)} ${found.table.unit}s.`;
+  byId("source-file").querySelector("select").focus();
+}
+
+function useText() {
+  file = null;
+  go.textContent = "Tag";
+  showSource();
+  area.focus();
+}
+
+function showSource() {
+  byId("source-file").hidden = !file;
+  byId("source-text").hidden = Boolean(file);
+  second.disabled = Boolean(file);
+  textChanged();
+}

@@ -1,0 +1,94 @@
+import re
+import stat
+
+import pytest
+
+from command_line import fails
+from labelgrove.core.errors import InputError
+from labelgrove.service.settings import read_keys
+from services import serving
+
+FIRST, SECOND = "first-key-0123456789", "second-key-0123456789"
+
+
+@pytest.fixture(scope="module")
+def guarded(taggers, tmp_path_factory):
+    place = tmp_path_factory.mktemp("keys")
+    (place / "keys").write_text(f"# two of them\n{FIRST}\n\n  {SECOND}  \n")
+    with serving(
+        taggers / "bonsai",
+        *("--api-keys", place / "keys", "--no-feedback", "--rate", "30", "--log-texts"),
+    ) as found:
+        yield found
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_without_a_key_there_is_nothing_but_the_page(guarded):
+    for path in ("/", "/healthz", "/openapi.json"):
+        assert guarded.ask(path).status == 200
+    for path in ("/v1/models", "/v1/labels", "/metrics", "/v1/unknown", "/static"):
+        got = guarded.ask(path)
+        assert got.status == 401
+        assert got.headers["www-authenticate"] == "Bearer"
+        assert "Authorization: Bearer KEY" in got.detail
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", f"Basic {FIRST}", f"Bearer {FIRST}x", f"Bearer {FIRST[:-1]}", FIRST],
+)
+def test_a_key_that_is_not_one_is_refused(guarded, header):
+    assert guarded.ask("/metrics", headers={"Authorization": header}).status == 401
+
+
+def test_each_key_opens(guarded):
+    assert guarded.ask("/v1/models", headers=bearer(SECOND)).status == 200
+    assert guarded.ask("/v1/models", headers={"authorization": f"bearer  {FIRST}"}).status == 200
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(guarded):
+    answers = [guarded.ask("/v1/models", headers=bearer(SECOND)) for _ in range(40)]
+    refused = [each for each in answers if each.status == 429]
+    assert {each.status for each in answers} == {200, 429}
+    assert 5 <= len(refused) <= 15
+    assert 1 <= int(refused[0].headers["retry-after"]) <= 2
+    assert "ask again in" in refused[0].detail
+    assert guarded.ask("/healthz").status == 200
+    assert guarded.ask("/v1/models", headers=bearer(FIRST)).status == 200  # another client
+
+
+def test_texts_are_logged_where_that_is_asked_for_and_keys_never(guarded):
+    sent = {"text": "a\nforged line"}
+    assert guarded.ask("/v1/tag", sent, headers=bearer(FIRST)).status == 200
+    guarded.ask("/metrics", headers=bearer("not-a-key-but-a-secret"))
+    told = "".join(guarded.told)
+    assert r"a\nforged line" in told
+    assert FIRST not in told
+    assert "secret" not in told
+
+
+def test_without_feedback_none_is_taken(guarded):
+    got = guarded.ask("/v1/feedback", {"text": "a", "labels": []}, headers=bearer(FIRST))
+    assert got.status == 403
+    assert guarded.ask("/v1/models", headers=bearer(FIRST)).json["models"][0]["feedback"] is False
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "short\n", "with a space 0123456789\n"])
+def test_a_file_without_good_keys_is_refused(tmp_path, content):
+    file = tmp_path / "keys"
+    file.write_text(content)
+    with pytest.raises(InputError, match=re.escape(str(file))):
+        read_keys(file)
+
+
+def test_keys_that_cannot_be_read_are_told(tmp_path, taggers):
+    missing = tmp_path / "none"
+    assert str(missing) in fails("serve", taggers / "bonsai", "--api-keys", missing)
+    file = tmp_path / "bytes"
+    file.write_bytes(b"\xff" * 30)
+    file.chmod(stat.S_IRUSR)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_keys(file)

@@ -1,0 +1,39 @@
+"""Schemathesis goes through the schema: what it allows works, what it forbids is refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from services import serving
+
+KEY = "a-key-of-more-than-sixteen-letters"
+EXAMPLES = 30
+
+
+@pytest.fixture(scope="module")
+def address(taggers, tmp_path_factory):
+    place = tmp_path_factory.mktemp("schema")
+    (place / "keys").write_text(f"# ours\n{KEY}\n")
+    with serving(
+        taggers / "bonsai", "--feedback", place, "--api-keys", place / "keys", "--quiet"
+    ) as found:
+        yield found.address
+
+
+def test_the_service_keeps_to_its_schema(address, tmp_path):
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("schemathesis"),
+            *("run", f"{address}/openapi.json", "--checks", "all", "--no-color"),
+            *("--header", f"Authorization: Bearer {KEY}", "--max-examples", str(EXAMPLES)),
+            *("--generation-database", "none", "--seed", "1"),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stdout, done.stdout

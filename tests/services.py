@@ -1,0 +1,151 @@
+"""A real service in a process of its own, asked over a socket."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from labelgrove import Tagger
+from labelgrove.labels import read_vocabulary
+from processes import PATIENCE
+
+JSON = {"Content-Type": "application/json"}
+KINDS = {
+    "red apples and green apples": ["fruit", "colour"],
+    "a red car": ["colour", "vehicle"],
+    "green cars drive": ["colour", "vehicle"],
+    "apple pie and cake": ["fruit", "cake"],
+}
+TEXTS = [f"{text}, the {i}th" for i in range(25) for text in KINDS]
+LABELS = list(KINDS.values()) * 25
+NAMES = """id\tname\tparents
+thing\tThing\t
+fruit\tFruit of trees\tthing
+vehicle\tVehicle\tthing
+cake\tCake <b>& more\tfruit
+colour\tColour\t
+shade\tShade of colour\tcolour
+"""
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def detail(self):
+        """What a refusal says."""
+        assert self.headers["content-type"] == "application/problem+json", self.body
+        problem = self.json
+        assert problem["status"] == self.status
+        assert problem["title"]
+        return problem["detail"]
+
+
+@dataclass
+class Service:
+    process: Any
+    address: str
+    told: list[str]  # lines of its log
+
+    @property
+    def port(self):
+        return int(self.address.rpartition(":")[2])
+
+    def connect(self, timeout=PATIENCE):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def socket(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+    def ask(self, path, body=None, *, method=None, headers=(), connection=None):
+        """Make a request; a body that is no string becomes JSON."""
+        sent = dict(headers)
+        if body is not None:
+            if not isinstance(body, str | bytes):
+                body = json.dumps(body)
+            sent = {**JSON, **sent}
+        used = connection or self.connect()
+        try:
+            used.request(method or ("GET" if body is None else "POST"), path, body, sent)
+            got = used.getresponse()
+            names = {name.lower(): value for name, value in got.getheaders()}
+            return Answer(got.status, names, got.read())
+        finally:
+            if connection is None:
+                used.close()
+
+    def raw(self, data):
+        """Send bytes and return all that comes back."""
+        with self.socket() as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            found = b""
+            while part := connection.recv(1 << 16):
+                found += part
+            return found
+
+    def is_well(self):
+        return self.ask("/healthz").status == 200
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def serving(*arguments, **environment):
+    """Start ``labelgrove serve`` and wait until it answers; what it logs is kept."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "labelgrove", "serve", *map(str, arguments), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, **environment},
+    )
+    told = []
+    reader = threading.Thread(target=lambda: told.extend(process.stderr), daemon=True)
+    reader.start()
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(r"serving at (http://\S+)\n", line)
+        if not found:
+            process.kill()
+            reader.join(PATIENCE)
+        assert found, (line, "".join(told))
+        yield Service(process, found[1], told)
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        finally:
+            reader.join(PATIENCE)
+            process.stdout.close()
+            process.stderr.close()
+
+
+def made(folder, model="bonsai", texts=TEXTS, labels=LABELS, *, overwrite=False):
+    """Save a small tagger with a hierarchy."""
+    names = folder.parent / "labels.tsv"
+    names.write_text(NAMES, "utf-8")
+    tagger = Tagger(model).fit(texts, labels, vocabulary=read_vocabulary(names))
+    tagger.save(folder, overwrite=overwrite)
+    return tagger
