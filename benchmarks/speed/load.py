@@ -54,7 +54,7 @@ class Connection:
 
 
 class Figures:
-    """Counts by kind and outcome, and times of what was answered."""
+    """Counts by kind and outcome, and times of what was answered on connections that are kept."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -63,10 +63,11 @@ class Figures:
 
     def told(self, seconds: float) -> dict[str, Any]:
         every = sorted(time for times in self.times.values() for time in times)
+        answered = sum(n for (_, outcome), n in self.counts.items() if outcome.isdigit())
         return {
             "seconds": seconds,
-            "answered": len(every),
-            "a_second": len(every) / seconds,
+            "answered": answered,
+            "a_second": answered / seconds,
             "opened": self.opened,
             "outcomes": [[*key, count] for key, count in sorted(self.counts.items())],
             "times": quantiles(every),
@@ -233,7 +234,7 @@ class Load:
         assert connection.item is not None
         kind = connection.item.kind
         self.figures.counts[kind, outcome] += 1
-        if outcome.isdigit():
+        if outcome.isdigit() and connection.item.manner == "answer":
             spent = time.perf_counter() - connection.since
             self.figures.times.setdefault(kind, []).append(spent)
 

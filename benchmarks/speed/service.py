@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from machine import installed, machine
 from mixed import http
 from servers import Server, free_port, labelgrove
-from service_page import report
+from service_page import ANNIF, ONE, OURS, report
 from soak import soak
 
 HERE = Path(__file__).parent
@@ -36,6 +36,8 @@ import run_annif  # noqa: E402
 SET, LARGE = "debtags", "finna"  # what is compared, and what shows whether memory is shared
 CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 TEXTS, K = 2000, 10  # texts asked in turn, and labels of each
+FEWER = (1, 8, 64)  # clients of a single worker
+SCORED = 1000  # texts whose answers are scored
 TRIAL = 8  # clients when ways to serve are compared
 PARTS = ("speed", "memory")
 
@@ -151,8 +153,8 @@ def speed(bench: Bench, seconds: float, turns: int) -> None:
         labelgrove(tagger, 1, bench.log("labelgrove-1"), "--no-feedback") as one,
     ):
         systems = [
-            System("labelgrove, 2 workers", two, own),
-            System("labelgrove, 1 worker", one, own),
+            System(OURS, two, own),
+            System(ONE, one, own),
         ]
         quality(bench, "labelgrove", two, documents)
         if bench.annif is None or way is None:
@@ -161,13 +163,15 @@ def speed(bench: Bench, seconds: float, turns: int) -> None:
         with annif_server(bench, way) as other:
             quality(bench, "Annif", other, documents, way.project)
             requests = annif_requests(bench, way.project, documents)
-            compare(bench, [*systems, System("Annif", other, requests)], seconds, turns)
+            compare(bench, [*systems, System(ANNIF, other, requests)], seconds, turns)
 
 
 def compare(bench: Bench, systems: list[System], seconds: float, turns: int) -> None:
     for turn in range(turns):
         for number, clients in enumerate(CLIENTS):
             for name, server, requests in systems if (turn + number) % 2 == 0 else systems[::-1]:
+                if name == ONE and clients not in FEWER:
+                    continue
                 first = turn * 7 * clients  # not always the same texts at the same time
                 found = server.load(requests, seconds, clients=clients, first=first)
                 bench.note("speed", system=name, clients=clients, turn=turn, **found)
@@ -188,6 +192,7 @@ def quality(
     bench: Bench, name: str, server: Server, documents: list[dict[str, Any]], project: str = ""
 ) -> None:
     """Note P@k of what a server answers; this warms it up too."""
+    documents = documents[:SCORED]
     texts = [each["text"] for each in documents]
     each = [run_annif.request(project, x, K) if project else own_request(x) for x in texts]
     path, kind, _ = each[0]
