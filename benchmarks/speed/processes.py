@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -54,6 +55,15 @@ class Tree:
             except (psutil.NoSuchProcess, psutil.AccessDenied):
                 continue
         return found
+
+    def mapped(self, folder: Path) -> dict[str, int]:
+        """Return bytes of files in a folder that are mapped: summed over processes, and shared."""
+        rss = pss = 0
+        for process in self.each():
+            for file in process.memory_maps(grouped=True):
+                if Path(file.path).is_relative_to(folder):
+                    rss, pss = rss + file.rss, pss + file.pss
+        return {"rss": rss, "pss": pss}
 
     def total(self) -> dict[str, int]:
         """Return the sums of `memory`, and how many processes there are."""

@@ -253,8 +253,8 @@ def memory(bench: Bench) -> None:
         log = bench.log(f"memory-{workers}")
         with labelgrove(tagger, workers, log, "--no-feedback") as server:
             server.load(requests, 6, clients=64)
-            each = server.tree.memory()
-        bench.note("memory", workers=workers, each=each, bytes=size)
+            each, mapped = server.tree.memory(), server.tree.mapped(tagger)
+        bench.note("memory", workers=workers, each=each, mapped=mapped, bytes=size)
         say(f"{workers} workers: {sum(one['pss'] for one in each) / 1e6:.0f} MB")
 
 

@@ -207,21 +207,27 @@ def _memory(lines: list[Line]) -> list[str]:
         workers = sorted(line["each"], key=lambda one: -one["rss"])[: line["workers"]]
         total = {key: sum(one[key] for one in line["each"]) for key in ("rss", "pss")}
         sums[line["workers"]] = total["pss"]
-        mean = {key: statistics.fmean(one[key] for one in workers) for key in ("rss", "pss", "uss")}
-        figures = [total["rss"], total["pss"], mean["rss"], mean["pss"], mean["uss"]]
+        mean = {key: statistics.fmean(one[key] for one in workers) for key in ("pss", "uss")}
+        mapped = line["mapped"]
+        figures = [total["rss"], total["pss"], mapped["rss"], mapped["pss"], mean["pss"]]
+        figures.append(mean["uss"])
         rows.append([str(line["workers"]), *(f"{each / 1e6:,.0f}" for each in figures)])
-    more = (sums[4] - sums[1]) / 3 / 1e6
+    more = (sums[4] - sums[2]) / 2 / 1e6
     told = (
         f"Bonsai on finna, {lines[0]['bytes'] / 1e6:,.0f} MB on disk, after six seconds of 64 "
-        "clients; MB. *All*: every process of the server, also the one that watches over the "
-        "workers. RSS counts shared pages in every process; PSS shares them out, so that its sum "
-        "is what is taken; USS is what a worker alone holds."
+        "clients; MB. *All*: every process of the server; from two workers on also the one that "
+        "watches over them. *Tagger*: its files, as far as they are mapped. RSS counts shared "
+        "pages in every process; PSS shares them out, so that its sum is what is taken; USS is "
+        "what a worker holds alone."
     )
     head = [
-        *("workers", "all, RSS", "all, PSS", "each worker, RSS", "each worker, PSS"),
-        "each worker, USS",
+        *("workers", "all, RSS", "all, PSS", "tagger, RSS", "tagger, PSS"),
+        *("each worker, PSS", "each worker, USS"),
     ]
-    end = f"A worker more takes {more:,.0f} MB."
+    end = (
+        f"The tagger is in memory once, however many workers there are. A worker beyond the second "
+        f"takes {more:,.0f} MB, which are the interpreter's, the libraries' and what is compiled."
+    )
     return ["## Memory", "", told, "", *_table(head, rows), end, ""]
 
 
