@@ -7,10 +7,14 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 JOBS ?= 2
 
-.PHONY: demo test check format docs clean
+.PHONY: demo serve test check format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
+
+serve: $(INSTALLED)
+	test -d labelgrove-demo || $(BIN)/labelgrove demo
+	$(BIN)/labelgrove serve labelgrove-demo
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
@@ -31,7 +35,7 @@ docs: $(READY)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[service]"
 	touch $(INSTALLED)
 
 $(READY): $(INSTALLED)

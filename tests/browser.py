@@ -95,12 +95,13 @@ def open_browser():
 
 
 @contextmanager
-def viewed(browser, file, *, width=DESK, dark=False):
-    """Open a file in a window of this width, light or dark."""
+def viewed(browser, place, *, width=DESK, dark=False):
+    """Open a file or a web address in a window of this width, light or dark."""
     scheme = "dark" if dark else "light"
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     try:
-        page, address = context.new_page(), Path(file).resolve().as_uri()
+        served = str(place).startswith("http://")
+        page, address = context.new_page(), place if served else Path(place).resolve().as_uri()
         seen = Viewed(page)
 
         def noted(request):

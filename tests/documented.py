@@ -1,7 +1,8 @@
 """The examples of a page, run as a reader would: in their order, in one folder.
 
-Blocks of Python, and blocks of sh that call labelgrove, are run; a block of text right behind one
-is what it prints. A comment before a block may say otherwise:
+Blocks of Python, and blocks of sh that call labelgrove or curl, are run; a block of text right
+behind one is what it prints. ``labelgrove serve`` serves until the page ends, on a port that is
+free, which its other examples are given. A comment before a block may say otherwise:
 
 - ``<!-- saved as train.csv, test.csv -->``: the reader saves the block under these names;
 - ``<!-- not run: REASON -->``: this machine cannot do it.
@@ -13,15 +14,18 @@ import io
 import math
 import re
 import shlex
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from command_line import called
+from services import serving
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:^<!-- ([^\n]*?) -->\n)?^```([^\n]*)\n(.*?)^```$\n?", re.M | re.S)
 BEFORE = re.compile(r"^<!-- goes on from (\S+) -->$", re.M)
 NUMBER = re.compile(r"-?\d[\d,]*\.\d+")
+ADDRESS = "http://127.0.0.1:8000"  # where pages serve
 FOLDER = "/home/me"  # what pages call the folder they are run in
 
 
@@ -49,7 +53,7 @@ class Example:
     @property
     def runs(self):
         return self.language == "python" or (
-            self.language == "sh" and re.search(r"^labelgrove ", self.code, re.M) is not None
+            self.language == "sh" and re.search(r"^(labelgrove|curl) ", self.code, re.M) is not None
         )
 
 
@@ -84,19 +88,28 @@ def goes_on_from(page):
 
 def run(page, folder):
     """Run the examples of a page in the current folder, and compare what they print."""
-    names = {"__name__": page}
+    with contextlib.ExitStack() as services:
+        _run(page, folder, services)
+
+
+def _run(page, folder, services):
+    names, address = {"__name__": page}, ADDRESS
     for example in examples(page):
         for name in example.files:
             Path(name).write_text(example.code, encoding="utf-8")
         if example.files or example.reason:
             continue
-        place = f"{page}:{example.line}"
-        if example.language == "python":
-            printed = _python(example.code, names, place)
+        place, code = f"{page}:{example.line}", example.code.replace(ADDRESS, address)
+        if code.startswith("labelgrove serve "):
+            (words,) = _lines(code)
+            address = services.enter_context(serving(*words[2:])).address
+            printed = f"serving at {address}"
+        elif example.language == "python":
+            printed = _python(code, names, place)
         else:
-            printed = "".join(map(_command, _lines(example.code)))
+            printed = "".join(map(_command, _lines(code)))
         if example.shown is not None:
-            said = printed.replace(str(folder), FOLDER)
+            said = printed.replace(str(folder), FOLDER).replace(address, ADDRESS)
             assert alike(said, example.shown), f"{place} printed\n{said}"
 
 
@@ -145,7 +158,9 @@ def _lines(code):
 
 def _command(words):
     program, *arguments = words
-    assert program == "labelgrove", f"only labelgrove is run in such a block, got {words}"
+    if program == "curl":
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert program == "labelgrove", f"only labelgrove and curl are run in such a block, got {words}"
     if ">" not in arguments:
         return called(*arguments).stdout
     end = arguments.index(">")

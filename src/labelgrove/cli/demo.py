@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -51,11 +53,22 @@ def demo(
         words = [found.text for found in tagger.explain(text, tags[0].label) if found.weight > 0]
         print(f"What spoke for {tags[0].name}: {', '.join(words[:5])}")
     tagger.save(out, overwrite=True, progress=progress)
+    program = _program()
     print(
-        f"\nThe tagger is in {out}. Next, with it or with your own file "
+        f"\nThe tagger is in {out}. A page to use it with, in the browser:\n"
+        f"  {program} serve {out}\n"
+        "Next, with it or with your own file "
         "(CSV with the columns text and labels, or JSON lines):\n"
-        f'  labelgrove tag {out} --text "your text"\n'
-        "  labelgrove stats your.csv\n"
-        "  labelgrove train your.csv --out my-tagger\n"
-        "  labelgrove evaluate my-tagger your-test.csv"
+        f'  {program} tag {out} --text "your text"\n'
+        f"  {program} stats your.csv\n"
+        f"  {program} train your.csv --out my-tagger\n"
+        f"  {program} evaluate my-tagger your-test.csv"
     )
+
+
+def _program() -> str:
+    """Return what a user types to call labelgrove: its path where the shell would not find it."""
+    called = Path(sys.argv[0])
+    if called.name == "labelgrove" and called.is_file() and not shutil.which("labelgrove"):
+        return str(called)
+    return "labelgrove"

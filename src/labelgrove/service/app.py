@@ -265,12 +265,10 @@ def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> 
         try:
             found[served.labels.ids[served.labels.find(label)]] = None
         except UnknownNameError as error:
-            name = " ".join(label.split())
             if not allow_new:
                 said = f"{error}; 'allow_new' takes it as a new one"
                 raise ProblemError(404, said) from None
-            if not name:
-                raise InputError("a label has at least one letter") from None
+            name = " ".join(label.split())
             found[name] = None
             new.append(name)
     return list(found)

@@ -38,7 +38,8 @@ Threshold = Annotated[
     ),
 ]
 Model = Annotated[str, Field(description="Name of a tagger; the first one where it is left out.")]
-Label = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+# what a file of documents can hold: not empty, and no NUL
+Label = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
 
 
 class Strict(BaseModel):
@@ -98,7 +99,9 @@ class FeedbackRequest(Strict):
         [], max_length=MOST_LABELS, description="Suggested labels that are wrong."
     )
     model: Model = ""
-    id: str = Field("", max_length=LONGEST_NAME, description="The document's own id.")
+    id: str = Field(
+        "", max_length=LONGEST_NAME, pattern=r"^[^\x00]*$", description="The document's own id."
+    )
     allow_new: bool = Field(False, description="Take labels that the tagger does not know.")
 
 

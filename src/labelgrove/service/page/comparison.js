@@ -25,6 +25,8 @@ const elsewhere = (place) => place === undefined
 const line = (title, labels) => [
   el("dt", { dir: "auto" }, title),
   el("dd", {}, labels.length
-    ? labels.flatMap(({ name }, i) => [i > 0 && ", ", words(name)])
+    ? labels.flatMap(({ name, label }, i) => [
+      i > 0 && ", ", words(name), name !== label && [" ", el("small", { dir: "auto" }, label)],
+    ])
     : "none"),
 ];

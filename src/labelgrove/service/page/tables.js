@@ -50,9 +50,7 @@ function closing(text, at) {
 }
 
 async function readRows(text, kind) {
-  // spreadsheets of half the world separate by semicolons and still say .csv
-  const head = text.slice(0, text.search(/[\r\n]|$/));
-  const separator = kind === "tsv" ? "\t" : [",", ";", "\t"].find((each) => head.includes(each)) ?? ",";
+  const separator = kind === "tsv" ? "\t" : separatorOf(text);
   const rows = [];
   let columns = null;
   let place = 0;
@@ -64,6 +62,13 @@ async function readRows(text, kind) {
     else rows.push({ place, cells });
   }
   return { columns: columns ?? [], rows, unit: "row" };
+}
+
+/** Spreadsheets of half the world separate by semicolons and still say .csv. */
+function separatorOf(text) {
+  const heads = [",", ";", "\t"].map((separator) => [separator, records(text, separator).next().value]);
+  const withText = heads.find(([, cells]) => cells.some((cell) => cell.trim().toLowerCase() === "text"));
+  return (withText ?? heads.find(([, cells]) => cells.length > 1) ?? heads[0])[0];
 }
 
 async function readLines(text) {
@@ -93,11 +98,15 @@ async function readLines(text) {
   return { columns: [...columns.keys()], rows, unit: "line" };
 }
 
-/** Return the documents of a table: `{ id, place, text }`, or `{ id, place, problem }`. */
+/**
+ * Return the documents of a table: `{ id, place, text }`, or `{ id, place, problem }`.
+ *
+ * As `labelgrove tag` does, one without an id gets its number, counted from 1.
+ */
 export function documentsOf({ columns, rows }, column) {
   const ids = columns.findIndex((name) => name.toLowerCase() === "id");
-  return rows.map(({ place, cells, problem }) => {
-    const id = String(cells?.[ids] ?? place);
+  return rows.map(({ place, cells, problem }, i) => {
+    const id = String(cells?.[ids] || i + 1);
     if (problem) return { id, place, problem };
     const text = cells[column];
     return typeof text === "string" ? { id, place, text }
@@ -112,7 +121,8 @@ export function asCsv(results, withTexts) {
   const cell = (text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
   const head = ["id", ...(withTexts ? ["text"] : []), "labels", "names", "scores"];
-  return [line(head), ...results.map(({ id, text, labels }) => line([
+  const mark = "\ufeff"; // without it Excel takes UTF-8 for something else
+  return [mark, line(head), ...results.map(({ id, text, labels }) => line([
     id, ...(withTexts ? [text] : []),
     ...["label", "name", "score"].map((part) => labels.map((each) => each[part]).join(between)),
   ]))];

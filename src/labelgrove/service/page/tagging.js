@@ -67,16 +67,16 @@ function welcome() {
 
 function textChanged() {
   clear.hidden = file !== null || !area.value;
-  const stale = shown !== null && !file && area.value !== shown;
+  const stale = shown !== null && (file !== null || area.value !== shown);
   result.classList.toggle("stale", stale);
-  if (stale) said.textContent = "The text has changed: these labels are of the one before.";
+  if (stale && !file) said.textContent = "The text has changed: these labels are of the one before.";
 }
 
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
   const k = Number(byId("k").value);
   const least = Number(byId("least").value) / 100;
-  if (!Number.isInteger(k) || k < 1 || k > 1000) return wrong("k", "Labels, at most: a whole number from 1 to 1,000.");
+  if (!Number.isInteger(k) || k < 1 || k > 1000) return wrong("k", "How many: a whole number from 1 to 1,000.");
   if (threshold.value !== "number") return { k, threshold: threshold.value || null };
   if (!byId("least").value || !(least >= 0 && least <= 1)) return wrong("least", "At least: a number from 0 to 100.");
   return { k, threshold: least };

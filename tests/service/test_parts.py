@@ -1,0 +1,104 @@
+"""Parts of the service that need no server to be looked at."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labelgrove.core.errors import InputError
+from labelgrove.labels import LabelSpace
+from labelgrove.service.label_search import LabelSearch, _plain
+from labelgrove.service.rates import SLOTS, Rates
+from labelgrove.service.settings import Limits, Settings, name_taggers
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_client_may_ask_as_often_as_its_bucket_fills():
+    clock = Clock()
+    rates = Rates(60, clock=clock)
+    assert [rates.wait("a") for _ in range(61)] == [0.0] * 60 + [1.0]
+    clock.now += 0.5
+    assert rates.wait("a") == pytest.approx(0.5)
+    clock.now += 0.5
+    assert rates.wait("a") == 0.0
+    clock.now += 3600
+    assert [rates.wait("a") > 0 for _ in range(61)] == [False] * 60 + [True]
+
+
+def test_processes_share_buckets(tmp_path):
+    clock = Clock()
+    one, other = Rates(2, tmp_path, clock=clock), Rates(2, tmp_path, clock=clock)
+    assert (one.wait("a"), other.wait("a")) == (0.0, 0.0)
+    assert one.wait("a") > 0
+    assert other.wait("a") > 0
+
+
+def test_many_clients_do_not_starve_one_another():
+    clock = Clock()
+    rates = Rates(5, clock=clock)
+    refused = 0
+    for client in range(3 * SLOTS):
+        clock.now += 0.01
+        refused += rates.wait(f"client {client}") > 0
+    assert refused == 0
+
+
+def plain_search(space, beginning):
+    """The same by trying every name."""
+    wanted = f" {_plain(beginning)}"
+    counts = [*space.counts.tolist(), *[0] * (len(space) - space.n_labels)]
+    order = sorted(range(len(space)), key=lambda i: -counts[i])
+    return [i for i in order if wanted in f" {_plain(space.names[i])}"] if wanted != " " else []
+
+
+@given(
+    st.lists(st.text("aAbß é-_.\n", min_size=1, max_size=6), min_size=1, max_size=20, unique=True),
+    st.text("aAbß é-", max_size=3),
+    st.integers(0, 3),
+    st.integers(1, 5),
+)
+def test_a_search_finds_what_trying_every_name_finds(ids, beginning, offset, limit):
+    counts = list(range(len(ids)))
+    random.Random(0).shuffle(counts)
+    space = LabelSpace(ids, counts, 100)
+    found = LabelSearch(space).find(beginning, offset, limit)
+    assert found == plain_search(space, beginning)[offset : offset + limit]
+
+
+def test_settings_reach_workers_as_they_are():
+    settings = Settings(
+        taggers=(("a", "b"), ("c", "d")),
+        feedback=("f", None),
+        limits=Limits(rate=5),
+        keys=("k",),
+        hosts=(),
+    )
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize("given", [["="], ["a="], ["=b"], ["x/a", "y/a"]])
+def test_names_that_cannot_be(given):
+    with pytest.raises(InputError):
+        name_taggers(given)
+
+
+def test_a_folder_may_have_an_equals_sign(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cost=0.2").mkdir()
+    assert name_taggers(["cost=0.2", "other=cost=0.2"]) == (
+        ("cost=0.2", "cost=0.2"),
+        ("other", "cost=0.2"),
+    )
+
+
+@pytest.mark.parametrize("name", ["body", "texts", "length", "seconds", "waiting", "rate"])
+def test_limits_are_above_nothing(name):
+    with pytest.raises(InputError, match=name):
+        Limits(**{name: 0})
