@@ -2,16 +2,18 @@
 
 import contextlib
 import os
+import pty
 import shutil
 import signal
 import socket
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from command_line import fails
+from command_line import fails, labelgrove
 from labelgrove import Tagger
 from processes import PATIENCE, gone
 from services import made, serving
@@ -147,6 +149,20 @@ def test_workers_end_with_the_process_that_started_them(taggers):
         assert all(gone(each) for each in workers)
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_service_ends_with_its_terminal(taggers, workers):
+    process, terminal = pty.fork()
+    if process == 0:
+        words = ["serve", str(taggers / "bonsai"), "--no-feedback", "--workers", workers]
+        os.execv(sys.executable, [sys.executable, "-m", "labelgrove", *words, "--port", "0"])
+    said = b""
+    while not (b"serving at" in said and said.endswith(b"\n")):
+        said += os.read(terminal, 1000)
+    os.close(terminal)
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
 def test_a_service_that_cannot_begin_says_why(taggers, tmp_path):
     assert "no such folder" in fails("serve", tmp_path / "none")
     (tmp_path / "empty").mkdir()
@@ -172,6 +188,19 @@ def test_a_damaged_tagger_is_told_with_workers_too(own):
     file = next(own.rglob("*.npy"))
     file.write_bytes(file.read_bytes()[:-1])
     assert "cut short" in fails("serve", own, "--no-feedback", "--workers", "2", code=1)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_worker_that_cannot_load_a_tagger_ends_the_service(
+    tmp_path, workers, stand_ins_installed
+):
+    made(tmp_path / "own", "centroid")  # a model that other processes do not know
+    said = labelgrove(
+        *("serve", tmp_path / "own", "--no-feedback", "--port", "0", "--workers", workers),
+        check=2 if workers == "1" else 1,
+    ).stderr
+    assert "unknown model 'centroid'" in said
+    assert "Traceback" not in said
 
 
 def test_other_names_and_a_threshold_that_was_never_tuned(taggers, tmp_path):

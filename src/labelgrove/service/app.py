@@ -25,6 +25,7 @@ from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
 from labelgrove.service.static import files
+from labelgrove.service.terminal import Terminal
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -183,8 +184,12 @@ def _lifespan(library: Library) -> Any:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         tasks: set[asyncio.Task[Any]] = set()
+        terminal = Terminal()
 
         def reload() -> None:
+            if terminal.is_gone():
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
             task = loop.create_task(_quietly(library))
             tasks.add(task)
             task.add_done_callback(tasks.discard)

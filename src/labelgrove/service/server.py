@@ -9,8 +9,8 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import uvicorn
@@ -26,6 +26,7 @@ from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
 from labelgrove.service.library import Library
 from labelgrove.service.settings import Settings
+from labelgrove.service.terminal import Terminal
 
 SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
 WORKER_SILENT = 120  # seconds after which a worker that does not answer is replaced
@@ -60,7 +61,8 @@ def serve(
     address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     try:
         if settings.workers == 1:
-            library = Library(settings, progress)
+            with _unhurried():
+                library = Library(settings, progress)
             _Single(_config(create_app(library), settings), lambda: ready(address)).run([listening])
         else:
             _serve_in_workers(settings, listening, lambda: ready(address), progress)
@@ -116,6 +118,20 @@ def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
     )
 
 
+@contextmanager
+def _unhurried() -> Iterator[None]:
+    """Let SIGHUP not end a service that is still loading: what it loads is new."""
+    name = getattr(signal, "SIGHUP", None)
+    if name is None:
+        yield
+        return
+    kept = signal.signal(name, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(name, kept)
+
+
 class _Single(uvicorn.Server):
     """A server in this process, which tells when it is ready and ends without a signal."""
 
@@ -146,6 +162,15 @@ class _Workers(Multiprocess):
     ) -> None:
         super().__init__(config, sockets)
         self._ready = ready
+        self._terminal = Terminal()
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except BaseException:  # else Python would wait for the workers, for ever
+            self.terminate_all()
+            self.join_all()
+            raise
 
     def init_processes(self) -> None:
         super().init_processes()
@@ -166,6 +191,9 @@ class _Workers(Multiprocess):
                 metrics.forget(pid)
 
     def handle_hup(self) -> None:
+        if self._terminal.is_gone():
+            self.should_exit.set()
+            return
         for process in self.processes:
             if process.pid is not None:
                 with suppress(ProcessLookupError):

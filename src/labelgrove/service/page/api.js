@@ -55,12 +55,14 @@ async function answered(response) {
 function readable(error) {
   if (error.name === "AbortError") return error;
   const where = location.host || "this address";
-  return new Refused(0, `The server at ${where} does not answer. What you entered is still here: try again when the server is back.`);
+  return new Refused(0, `The server at ${where} does not answer. What you entered is still here: `
+    + "try again when the server is back.");
 }
 
 async function reasonOf(response) {
   const problem = await response.json().catch(() => ({}));
-  const detail = problem.detail || problem.title || `The server answered ${response.status} ${response.statusText}.`;
+  const detail = problem.detail || problem.title
+    || `The server answered ${response.status} ${response.statusText}.`;
   const wait = Number(response.headers.get("Retry-After")) || 1;
   return new Refused(response.status, detail, { errors: problem.errors, wait });
 }

@@ -37,7 +37,8 @@ export async function* tagged(documents, { limits, signal, ...asked }) {
     }
     try {
       const begun = performance.now();
-      const { results } = await call("v1/tag", { signal, body: { ...asked, texts: batch.map(({ text }) => text) } });
+      const body = { ...asked, texts: batch.map(({ text }) => text) };
+      const { results } = await call("v1/tag", { signal, body });
       for (const [i, document] of batch.entries()) yield { document, labels: results[i].labels };
       taken += batch.length;
       if (performance.now() - begun < SECOND) size = Math.min(2 * size, limits.texts);
@@ -58,14 +59,17 @@ export async function* tagged(documents, { limits, signal, ...asked }) {
 }
 
 /** Why a document cannot be sent at all, or '' and how many bytes it takes. */
-function tooLarge({ text, problem }, limits) {
+export function tooLarge({ text, problem }, limits) {
   if (problem) return [problem, 0];
-  if (text.length > limits.length) {
-    const length = [...text].length;
-    if (length > limits.length) return [`has ${number(length)} characters, more than the ${number(limits.length)} that this server takes`, 0];
+  let length = text.length;
+  for (const letter of text) length -= letter.length - 1; // in code points, as the server counts
+  if (length > limits.length) {
+    return [`has ${number(length)} characters; this server takes ${number(limits.length)}`, 0];
   }
   const bytes = encoder.encode(JSON.stringify(text)).length + 1;
-  if (bytes + ROOM > limits.body) return [`is larger than the ${number(limits.body)} bytes that this server takes`, 0];
+  if (bytes + ROOM > limits.body) {
+    return [`has ${number(bytes)} bytes; this server takes ${number(limits.body)} at once`, 0];
+  }
   return ["", bytes];
 }
 
@@ -75,7 +79,8 @@ function sorted(batch, error) {
   const blamed = new Map();
   for (const { where, message } of error.errors) {
     const place = /texts[[.](\d+)/.exec(where);
-    if (!(place?.[1] < batch.length)) throw error; // it is about the request: it would fail for every document
+    // else it is about the request, and would fail for every document
+    if (!(place?.[1] < batch.length)) throw error;
     blamed.set(Number(place[1]), message);
   }
   if (!blamed.size && batch.length > 1) {

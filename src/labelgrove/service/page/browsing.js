@@ -46,9 +46,13 @@ async function browse() {
 
 function told(q, { labels, more }) {
   const { name, labels: all, hierarchy } = served.chosen;
-  if (!q) return `${several(all, "label")} of ${name}${hierarchy ? ", from the top" : ""}, with the number of documents learned from.`;
+  if (!q) {
+    const top = hierarchy ? ", from the top" : "";
+    return `${several(all, "label")} of ${name}${top}, with the number of documents learned from.`;
+  }
   if (!labels.length) return `No label has a word that begins with “${q}”.`;
-  return more ? `The ${labels.length} most frequent labels with “${q}”:` : `${several(labels.length, "label")} with “${q}”:`;
+  const found = several(labels.length, more ? "most frequent label" : "label");
+  return `${more ? "The " : ""}${found} with “${q}”:`;
 }
 
 /** Append a level, or the next labels of it, to a list; a button asks for what is left. */
@@ -60,7 +64,8 @@ async function grow(list, query, signal, offset = 0) {
 }
 
 function moreButton(list, query, offset) {
-  const item = el("li", { class: "more" }, el("button", { type: "button", class: "plain", onclick: more }, "More"));
+  const button = el("button", { type: "button", class: "plain", onclick: more }, "More");
+  const item = el("li", { class: "more" }, button);
   async function more() {
     const before = list.children.length - 1;
     try {
@@ -77,8 +82,10 @@ function moreButton(list, query, offset) {
 function node(label, { q, model }) {
   const details = el("div", { class: "details", id: newId("details"), hidden: true });
   const below = el("ul", { id: newId("below"), hidden: true });
+  let loading = null;
   const name = el("button", {
-    type: "button", class: "name", "aria-expanded": "false", "aria-controls": details.id, onclick: () => tell(label),
+    type: "button", class: "name", "aria-expanded": "false", "aria-controls": details.id,
+    onclick: tell,
   }, q ? entry(label) : words(label.name));
   const opener = label.children > 0 && el("button", {
     type: "button", class: "opener", "aria-expanded": "false", "aria-controls": below.id,
@@ -87,24 +94,27 @@ function node(label, { q, model }) {
 
   function tell() {
     if (!details.hasChildNodes()) {
-      details.append(el("p", {}, "Id: ", el("code", { dir: "auto" }, label.label)), ...about(label),
-        label.children > 0 ? el("p", { class: "quiet" }, `${several(label.children, "label")} right below it.`) : "");
+      const id = el("p", {}, "Id: ", el("code", { dir: "auto" }, label.label));
+      details.append(id, ...about(label));
     }
     flip(name, details);
   }
 
   async function open() {
     try {
-      if (!below.hasChildNodes()) await grow(below, { parent: label.label, model });
-      if (below.hasChildNodes()) flip(opener, below);
+      loading ??= grow(below, { parent: label.label, model }); // once, however often it is pressed
+      await loading;
+      flip(opener, below);
     } catch (error) {
+      loading = null;
       showProblem(problem, error);
     }
   }
 
   return el("li", {},
     el("div", { class: "row" }, opener || el("span", { class: "leaf" }), name,
-      el("small", { class: "count", title: "documents learned from" }, label.learned ? number(label.documents) : "")),
+      el("small", { class: "count", title: "documents learned from" },
+        label.learned && number(label.documents))),
     details, below);
 }
 

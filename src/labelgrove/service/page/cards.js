@@ -4,7 +4,8 @@ import { byId, el, words } from "./dom.js";
 import { served } from "./served.js";
 import { number, size, time } from "./wording.js";
 
-const FIRST = ["P@1", "P@3", "P@5", "nDCG@5", "R@5", "PSP@5", "micro-F1", "macro-F1"]; // scores shown at once
+// scores that are shown at once
+const FIRST = ["P@1", "P@3", "P@5", "nDCG@5", "R@5", "PSP@5", "micro-F1", "macro-F1"];
 const MEANINGS = {
   P: "of the first {k} labels are right",
   R: "of a document's labels are among the first {k}",
@@ -31,14 +32,19 @@ function card(model) {
   const others = Object.entries(model.scores).filter(([metric]) => !shown.includes(metric));
   return el("article", {},
     el("h3", { dir: "auto" }, model.name),
-    el("p", {}, el("b", {}, model.model), ": ", words(model.summary), model.paper && el("span", { class: "quiet" }, ` (${model.paper})`)),
-    shown.length > 0 ? scores(model, shown) : el("p", { class: "quiet" }, "No documents were held out, so there are no scores."),
+    el("p", {}, el("b", {}, model.model), ": ", words(model.summary),
+      model.paper && el("span", { class: "quiet" }, ` (${model.paper})`)),
+    shown.length > 0 ? scores(model, shown)
+      : el("p", { class: "quiet" }, "No documents were held out, so there are no scores."),
     el("dl", { class: "facts" }, facts(model)),
-    others.length > 0 && folded("All scores", others.map(([metric, value]) => [metric, score(value)])),
+    others.length > 0
+      && folded("All scores", others.map(([metric, value]) => [metric, score(value)])),
     folded("Settings", [
       ...Object.entries(model.settings).map(([name, value]) => [name, JSON.stringify(value)]),
       ...Object.entries(model.features).flatMap(([view, { name, settings }]) => [
-        [view, name], ...Object.entries(settings).map(([setting, value]) => [`${view}.${setting}`, JSON.stringify(value)]),
+        [view, name],
+        ...Object.entries(settings).map(([key, value]) =>
+          [`${view}.${key}`, JSON.stringify(value)]),
       ]),
     ]));
 }
@@ -46,13 +52,16 @@ function card(model) {
 const scores = (model, shown) => [
   el("h4", {}, "On documents that were held out"),
   el("ul", { class: "cards" }, shown.map((metric) => el("li", { class: "card" },
-    el("b", {}, score(model.scores[metric])), el("span", {}, meaning(metric)), el("small", {}, metric)))),
+    el("b", {}, score(model.scores[metric])), el("span", {}, meaning(metric)),
+    el("small", {}, metric)))),
 ];
 
 const score = (value) => `${(100 * value).toFixed(1)}%`;
 
-function facts({ labels, documents, hierarchy, bytes, created, loaded, labelgrove, thresholds, feedback }) {
-  const likely = Object.entries(thresholds ?? {}).map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
+function facts(model) {
+  const { labels, documents, hierarchy, bytes, created, loaded, labelgrove, feedback } = model;
+  const likely = Object.entries(model.thresholds ?? {})
+    .map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
   return [
     ["Learned from", `${number(documents)} documents`],
     ["Labels", `${number(labels)}${hierarchy ? ", in a hierarchy" : ""}`],
@@ -65,4 +74,5 @@ function facts({ labels, documents, hierarchy, bytes, created, loaded, labelgrov
 }
 
 const folded = (title, pairs) => el("details", {}, el("summary", {}, title),
-  el("dl", { class: "facts" }, pairs.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, el("code", {}, value))])));
+  el("dl", { class: "facts" }, pairs.map(([name, value]) =>
+    [el("dt", {}, name), el("dd", {}, el("code", {}, value))])));

@@ -14,7 +14,8 @@ export function combobox({ label, find, take }) {
   const box = el("ul", { id: list, role: "listbox", "aria-label": label, hidden: true });
   const told = el("p", { class: "unseen", role: "status" });
   const input = el("input", {
-    id: field, type: "text", role: "combobox", dir: "auto", autocomplete: "off", spellcheck: "false",
+    id: field, type: "text", role: "combobox", dir: "auto", autocomplete: "off",
+    spellcheck: "false",
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list,
   });
   let options = [];
@@ -52,7 +53,7 @@ export function combobox({ label, find, take }) {
     if (!query) return close();
     const mine = ++asked;
     const found = await find(query);
-    if (mine !== asked) return;
+    if (mine !== asked || document.activeElement !== input) return;
     activate(-1);
     options = found;
     box.replaceChildren(...options.map((option) => el("li", {
@@ -75,12 +76,12 @@ export function combobox({ label, find, take }) {
     const exact = options.filter(({ text }) => text?.toLowerCase() === typed);
     if (active >= 0) choose(options[active]);
     else if (exact.length === 1) choose(exact[0]);
-    else if (input.value.trim()) told.textContent = "Choose one of the suggestions with the arrow keys.";
+    else if (typed) told.textContent = "Choose one of the suggestions with the arrow keys.";
   }
 
   const keys = { ArrowDown: () => move(1), ArrowUp: () => move(-1), Enter: enter, Escape: close };
   input.addEventListener("keydown", (event) => {
-    if (!keys[event.key] || event.isComposing) return;
+    if (!keys[event.key] || event.isComposing || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     keys[event.key]();
   });

@@ -21,7 +21,7 @@ function judgementOf(model, text) {
   return judged.get(key);
 }
 
-/** Return `{ buttons(label), panel }`: buttons for each suggested label, and what adds and saves. */
+/** Return `{ buttons(label), panel, refresh }`: buttons for each label, what adds and saves. */
 export function feedback({ model, text, labels }) {
   const judgement = judgementOf(model, text);
   const { verdicts } = judgement;
@@ -49,13 +49,20 @@ export function feedback({ model, text, labels }) {
     }, icon(right ? "right" : "wrong")));
     refreshers.push(() => made.forEach((button, i) =>
       button.setAttribute("aria-pressed", String(verdicts.get(label.label)?.right === !i))));
-    return el("span", { class: "verdicts", role: "group", "aria-label": `Is ${label.name} right?` }, made);
+    const named = `Is ${label.name} right?`;
+    return el("span", { class: "verdicts", role: "group", "aria-label": named }, made);
   }
 
   function chip([id, { name, isNew }]) {
     return el("li", {}, words(name), isNew && el("small", {}, "new"), el("button", {
-      type: "button", "aria-label": `Take back ${name}`, onclick: () => judge({ label: id, name }, null),
+      type: "button", "aria-label": `Take back ${name}`,
+      onclick: () => takeBack({ label: id, name }),
     }, icon("wrong")));
+  }
+
+  function takeBack(label) {
+    judge(label, null);
+    panel.querySelector("input").focus(); // the button that had it is gone
   }
 
   function refresh() {
@@ -64,7 +71,8 @@ export function feedback({ model, text, labels }) {
     added.hidden = extra.length === 0;
     save.setAttribute("aria-disabled", String(!unsaved(judgement)));
     state.className = judgement.saved ? "saved" : "quiet";
-    state.textContent = verdicts.size ? summary(verdicts, judgement.saved ? "✓ Saved" : "Not saved yet") : "";
+    const before = judgement.saved ? "✓ Saved" : "Not saved yet";
+    state.textContent = verdicts.size ? summary(verdicts, before) : "";
     refreshers.forEach((each) => each());
   }
 
@@ -82,7 +90,8 @@ export function feedback({ model, text, labels }) {
         allow_new: all.some(([, { isNew }]) => isNew),
       } });
       judgement.saved = stored.stored && sent === JSON.stringify([...verdicts]);
-      for (const [id, verdict] of all) verdict.isNew &&= stored.new.includes(id); // it may be known by its id
+      // what was typed as new may be the id of one that is known
+      for (const [id, verdict] of all) verdict.isNew &&= stored.new.includes(id);
       refresh();
     } catch (error) {
       showProblem(problem, error, "Not saved; your marks are still here. ");
@@ -93,14 +102,20 @@ export function feedback({ model, text, labels }) {
 
   const panel = el("section", { class: "feedback", "aria-label": "Feedback" },
     el("h3", {}, "Is this right?"),
-    el("p", { class: "quiet" }, "Mark what fits and what does not, and add what is missing. What you save is there for the next training."),
-    combobox({ label: "Add a label", find: (query) => suggestions(query, model), take: (option) => judge(option.label, true) }),
+    el("p", { class: "quiet" }, "Mark what fits and what does not, and add what is missing. ",
+      "What you save is there for the next training."),
+    combobox({
+      label: "Add a label",
+      find: (query) => suggestions(query, model),
+      take: (option) => judge(option.label, true),
+    }),
     added, problem, el("p", { class: "go" }, save), state);
   return { buttons, panel, refresh };
 }
 
 async function suggestions(query, model) {
-  const { labels } = await call("v1/labels", { query: { q: query, model, limit: 8 } }).catch(() => ({ labels: [] }));
+  const { labels } = await call("v1/labels", { query: { q: query, model, limit: 8 } })
+    .catch(() => ({ labels: [] }));
   const same = (text) => text.toLowerCase() === query.toLowerCase();
   const options = labels.map((label) => ({
     label, text: label.name,
@@ -110,12 +125,14 @@ async function suggestions(query, model) {
   // never the first thing Enter would take: a new label is a choice of its own
   const name = query.replace(/\s+/g, " ");
   const label = { label: name, name, isNew: true };
-  return [...options, { label, text: null, content: ["Add as new label: ", el("b", { dir: "auto" }, name)] }];
+  const content = ["Add as new label: ", el("b", { dir: "auto" }, name)];
+  return [...options, { label, text: null, content }];
 }
 
 function summary(verdicts, before) {
   const all = [...verdicts.values()];
-  const named = (title, some) => some.length > 0 && `${title}: ${listed(some.map(({ name }) => name))}`;
+  const named = (title, some) =>
+    some.length > 0 && `${title}: ${listed(some.map(({ name }) => name))}`;
   return [
     before,
     named("right", all.filter(({ right, isNew }) => right && !isNew)),

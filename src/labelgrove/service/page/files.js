@@ -1,6 +1,6 @@
 // Files that the user chose or dropped: read here, in the browser.
 
-import { el, icon, newId, words } from "./dom.js";
+import { el, icon, words } from "./dom.js";
 import { Problem } from "./problems.js";
 import { documentsOf, readTable } from "./tables.js";
 import { beginning, several, size } from "./wording.js";
@@ -12,11 +12,17 @@ const KINDS = { csv: "csv", tsv: "tsv", tab: "tsv", jsonl: "jsonl", ndjson: "jso
 export async function readFile(file) {
   const ending = file.name.split(".").pop().toLowerCase();
   const plain = ending === "txt" || (!KINDS[ending] && file.type.startsWith("text/"));
-  if (!plain && !KINDS[ending]) throw new Problem("This page reads .txt, .csv, .tsv and .jsonl. Save the texts as one of these.");
-  if (file.size > LARGEST) throw new Problem(`It has ${size(file.size)}, more than the ${size(LARGEST)} that this page reads. Split it, or use the command “labelgrove tag”.`);
+  if (!plain && !KINDS[ending]) {
+    throw new Problem("This page reads .txt, .csv, .tsv and .jsonl. Save it as one of these.");
+  }
+  if (file.size > LARGEST) {
+    throw new Problem(`It has ${size(file.size)}, more than the ${size(LARGEST)} that this page `
+      + "reads. Split it, or use the command “labelgrove tag”.");
+  }
   const text = await decoded(file);
   if (!text.trim()) throw new Problem("It is empty.");
-  return plain ? { text } : { name: file.name, bytes: file.size, table: await readTable(text, KINDS[ending]) };
+  if (plain) return { text };
+  return { name: file.name, bytes: file.size, table: await readTable(text, KINDS[ending]) };
 }
 
 async function decoded(file) {
@@ -29,12 +35,15 @@ async function decoded(file) {
     try {
       parts.push(done ? decoder.decode() : decoder.decode(value, { stream: true }));
     } catch {
-      throw new Problem(`It is not UTF-8 (somewhere behind byte ${bytes}). Save it as UTF-8; in a spreadsheet choose “CSV UTF-8”.`);
+      throw new Problem(`It is not UTF-8 (somewhere behind byte ${bytes}). Save it as UTF-8; `
+        + "in a spreadsheet choose “CSV UTF-8”.");
     }
     if (done) return parts.join("");
     bytes += value.length;
   }
 }
+
+const holdsTexts = (rows, column) => rows.some(({ cells }) => typeof cells?.[column] === "string");
 
 /**
  * Show which file is read, and ask for its column of texts.
@@ -43,13 +52,15 @@ async function decoded(file) {
  */
 export function fileCard({ name, bytes, table }, { chosen, away }) {
   const { columns, rows, unit } = table;
-  const menu = el("select", { id: newId("column"), onchange: choose },
+  const menu = el("select", { id: "column", onchange: choose },
     el("option", { value: "" }, "choose one …"),
-    columns.map((column, i) => el("option", { value: i }, column)));
+    columns.map((column, i) => holdsTexts(rows, i) && el("option", { value: i }, column)));
   const found = columns.findIndex((column) => column.toLowerCase() === "text");
-  if (found >= 0 || columns.length === 1) menu.value = Math.max(found, 0);
+  if (found >= 0) menu.value = found;
+  else if (menu.length === 2) menu.selectedIndex = 1;
   const preview = el("blockquote", { dir: "auto" });
-  const hint = el("p", { class: "hint" }, "No column is called “text”. Choose the one with the texts.");
+  const hint = el("p", { class: "hint" },
+    "No column is called “text”. Choose the one with the texts.");
 
   function choose() {
     const documents = menu.value === "" ? null : documentsOf(table, Number(menu.value));
@@ -65,6 +76,6 @@ export function fileCard({ name, bytes, table }, { chosen, away }) {
     el("div", { class: "file-name" }, icon("file"),
       el("div", {}, words(name), el("small", {}, `${several(rows.length, unit)}, ${size(bytes)}`)),
       el("button", { type: "button", class: "plain", onclick: away }, "Put away")),
-    el("label", { for: menu.id }, "Column with the texts"), menu, hint, preview,
+    el("label", { for: "column" }, "Column with the texts"), menu, hint, preview,
   ];
 }

@@ -14,7 +14,8 @@ function ask(complaint, answer) {
   const [dialog, form, field, why] = ["key-dialog", "key-form", "key", "key-why"].map(byId);
   let given = null;
   field.value = "";
-  why.textContent = complaint || "This server wants a key. Who runs it can tell you one.";
+  why.textContent = complaint ? `The key was not taken. The server says: ${complaint}`
+    : "This server wants a key. Who runs it can tell you one.";
   form.onsubmit = (event) => {
     event.preventDefault();
     const key = field.value.trim();

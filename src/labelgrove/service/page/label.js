@@ -4,7 +4,7 @@ import { el, words } from "./dom.js";
 import { several } from "./wording.js";
 
 /** The path to a label, from the top down. */
-export const pathTo = ({ path, name }) => el("span", { class: "path" },
+const pathTo = ({ path, name }) => el("span", { class: "path" },
   [...path.map((above) => above.name), name].flatMap((each, i) => [i > 0 && " › ", words(each)]));
 
 /** A label among others that were found: its name, and below that what tells it from them. */
@@ -16,12 +16,13 @@ export const entry = ({ path, name, label }) => [
 ];
 
 export function about(label) {
-  const { documents, description, path, learned } = label;
+  const { documents, description, path, learned, children } = label;
   return [
     path.length > 0 && el("p", { class: "quiet" }, pathTo(label)),
     description && el("p", { dir: "auto" }, description),
     el("p", { class: "quiet" }, learned
       ? `Learned from ${several(documents, "document")}.`
-      : "Nothing was learned of it: no training document has it."),
+      : "Nothing was learned of it: no training document has it.",
+    children > 0 && ` ${several(children, "label")} right below it.`),
   ].filter(Boolean);
 }

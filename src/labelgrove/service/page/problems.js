@@ -12,7 +12,7 @@ export function showProblem(box, error, before = "") {
   const errors = (error.errors ?? []).filter(({ message }) => !error.message.includes(message));
   box.replaceChildren(
     el("div", { class: "problem" },
-      el("p", { dir: "auto" }, before, error.message),
+      el("p", { dir: "auto" }, before, error.status > 0 && "The server says: ", error.message),
       errors.length > 0 && el("ul", {},
         errors.slice(0, 5).map(({ where, message }) => el("li", {}, `${where}: ${message}`)))),
   );

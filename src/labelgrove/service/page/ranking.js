@@ -12,7 +12,8 @@ import { explain } from "./why.js";
  */
 export function ranking({ text, model, labels, beside = () => null, note = () => null }) {
   if (!labels.length) {
-    return el("p", { class: "none" }, "No label is likely enough. Without a threshold you see what comes next.");
+    return el("p", { class: "none" },
+      "No label is likely enough. Without a threshold you see what comes next.");
   }
   const list = el("ol", { class: "ranking" });
   let opened = null;
@@ -25,7 +26,9 @@ export function ranking({ text, model, labels, beside = () => null, note = () =>
     },
     icon("open"),
     el("span", { class: "name" },
-      words(label.name), label.name !== label.label && el("small", { class: "id", dir: "auto" }, label.label), note(label)),
+      words(label.name),
+      label.name !== label.label && el("small", { class: "id", dir: "auto" }, label.label),
+      note(label)),
     el("span", { class: "share" }, percent(label.score)), bar(label.score));
     return el("li", {}, el("div", { class: "row" }, button, beside(label)), panel);
   }

@@ -18,21 +18,27 @@ export function newRun(documents, { name, unit, asked, limits }) {
   const counted = el("p", { class: "counted" });
   const button = el("button", { type: "button" }, "Cancel");
   const problem = el("div", { role: "alert" });
-  const bad = el("details", { class: "problem", hidden: true, open: true }, el("summary"), el("ul"));
+  const bad = el("details", { class: "problem", hidden: true, open: true },
+    el("summary"), el("ul"));
   const body = el("tbody");
   const texts = el("input", { type: "checkbox", checked: true });
   const downloads = el("div", { class: "downloads", hidden: true },
     ...[["CSV", "csv", asCsv], ["JSON lines", "jsonl", asJsonLines]].map(([title, ending, write]) =>
-      el("button", { type: "button", onclick: () => download(ending, write) }, `Download ${title}`)),
+      el("button", { type: "button", onclick: () => download(ending, write) },
+        `Download ${title}`)),
     el("label", { class: "check" }, texts, "with the texts"));
   const view = el("div", { class: "run" },
     el("div", { class: "going" }, gauge, counted, button), problem, bad, downloads,
     el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "The first results" },
-      el("table", {}, el("thead", {}, el("tr", {}, ["id", "text", "labels"].map((head) => el("th", { scope: "col" }, head)))), body)));
+      el("table", {},
+        el("thead", {}, el("tr", {},
+          ["id", "text", "labels"].map((head) => el("th", { scope: "col" }, head)))), body)));
   let controller = null;
+  let busy = false;
   let looked = 0;
 
   async function start() {
+    busy = true;
     controller = new AbortController();
     button.textContent = "Cancel";
     button.onclick = () => controller.abort();
@@ -41,9 +47,11 @@ export function newRun(documents, { name, unit, asked, limits }) {
     said.textContent = `Tagging ${several(documents.length, "document")} …`;
     const left = documents.filter((each) => !results.has(each) && !refused.has(each));
     try {
-      for await (const event of tagged(left, { ...asked, limits, signal: controller.signal })) await take(event);
+      const events = tagged(left, { ...asked, limits, signal: controller.signal });
+      for await (const event of events) await take(event);
       button.hidden = true;
-      said.textContent = `Done: ${several(results.size, "document")} tagged${refused.size ? `, ${number(refused.size)} refused` : ""}.`;
+      const not = refused.size ? `, ${number(refused.size)} refused` : "";
+      said.textContent = `Done: ${several(results.size, "document")} tagged${not}.`;
     } catch (error) {
       const cancelled = error.name === "AbortError";
       said.textContent = cancelled ? "Cancelled. What is done can be downloaded." : "";
@@ -51,6 +59,7 @@ export function newRun(documents, { name, unit, asked, limits }) {
       button.textContent = "Go on";
       button.onclick = start;
     }
+    busy = false;
     look();
   }
 
@@ -73,7 +82,8 @@ export function newRun(documents, { name, unit, asked, limits }) {
     looked = performance.now();
     gauge.value = results.size + refused.size;
     const rest = body.rows.length < results.size ? ` The first ${SHOWN} are shown.` : "";
-    counted.textContent = `${number(gauge.value)} of ${several(documents.length, "document")}.${rest}`;
+    const all = several(documents.length, "document");
+    counted.textContent = `${number(gauge.value)} of ${all}.${rest}`;
     downloads.hidden = results.size === 0;
     view.querySelector(".table").hidden = results.size === 0;
   }
@@ -83,14 +93,16 @@ export function newRun(documents, { name, unit, asked, limits }) {
     bad.hidden = false;
     bad.querySelector("summary").textContent = `${several(refused.size, "document")} refused`;
     if (refused.size <= SHOWN) {
-      bad.querySelector("ul").append(el("li", { dir: "auto" }, `${unit} ${number(document.place)}: ${reason}`));
+      const line = `${unit} ${number(document.place)}: ${reason}`;
+      bad.querySelector("ul").append(el("li", { dir: "auto" }, line));
     }
   }
 
   const row = ({ id, text }, labels) => el("tr", {},
     el("td", { dir: "auto" }, id), el("td", { dir: "auto" }, beginning(text)),
     el("td", {}, labels.length ? el("ul", { class: "tags" }, labels.map((label) =>
-      el("li", {}, words(label.name), " ", el("small", {}, percent(label.score))))) : "none likely enough"));
+      el("li", {}, words(label.name), " ", el("small", {}, percent(label.score)))))
+      : "none likely enough"));
 
   function download(ending, write) {
     const done = documents.filter((each) => results.has(each))
@@ -104,5 +116,5 @@ export function newRun(documents, { name, unit, asked, limits }) {
   }
 
   look();
-  return { view, start, stop: () => controller?.abort() };
+  return { view, start, isBusy: () => busy };
 }

@@ -18,7 +18,7 @@ export async function readTable(text, kind) {
 }
 
 /** Return the rows of a CSV text as lists of cells; quoted cells may hold anything. */
-export function* records(text, separator) {
+function* records(text, separator) {
   const plain = new RegExp(`[^${separator}\\r\\n]*`, "y");
   let [at, row] = [0, 0];
   while (at < text.length) {
@@ -29,7 +29,9 @@ export function* records(text, separator) {
       let cell = "";
       if (text[at] === '"') {
         const end = closing(text, at);
-        if (end < 0) throw new Problem(`Row ${row} opens a quotation mark (") that is never closed.`);
+        if (end < 0) {
+          throw new Problem(`Row ${row} opens a quotation mark (") that is never closed.`);
+        }
         cell = text.slice(at + 1, end).replaceAll('""', '"');
         at = end + 1;
       }
@@ -66,8 +68,9 @@ async function readRows(text, kind) {
 
 /** Spreadsheets of half the world separate by semicolons and still say .csv. */
 function separatorOf(text) {
-  const heads = [",", ";", "\t"].map((separator) => [separator, records(text, separator).next().value]);
-  const withText = heads.find(([, cells]) => cells.some((cell) => cell.trim().toLowerCase() === "text"));
+  const heads = [",", ";", "\t"].map((mark) => [mark, records(text, mark).next().value]);
+  const withText = heads.find(([, cells]) =>
+    cells.some((cell) => cell.trim().toLowerCase() === "text"));
   return (withText ?? heads.find(([, cells]) => cells.length > 1) ?? heads[0])[0];
 }
 
@@ -114,10 +117,12 @@ export function documentsOf({ columns, rows }, column) {
   });
 }
 
-/** Return results as CSV: a row for each document, its labels, names and scores in one cell each. */
+/** Return results as CSV: a row for each document, labels, names and scores in one cell each. */
 export function asCsv(results, withTexts) {
   // labelgrove reads labels that are separated by ; or by |
-  const between = results.some(({ labels }) => labels.some(({ label, name }) => (label + name).includes(";"))) ? "|" : ";";
+  const taken = results.some(({ labels }) =>
+    labels.some(({ label, name }) => (label + name).includes(";")));
+  const between = taken ? "|" : ";";
   const cell = (text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
   const head = ["id", ...(withTexts ? ["text"] : []), "labels", "names", "scores"];

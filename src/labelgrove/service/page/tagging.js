@@ -1,6 +1,7 @@
 // The part of the page that tags: a text or a file in, labels out.
 
 import { call } from "./api.js";
+import { tooLarge } from "./batches.js";
 import { comparison } from "./comparison.js";
 import { byId, el } from "./dom.js";
 import { feedback } from "./feedback.js";
@@ -9,10 +10,11 @@ import { Problem, showProblem } from "./problems.js";
 import { ranking } from "./ranking.js";
 import { newRun } from "./run.js";
 import { onModel, served } from "./served.js";
-import { number, percent, several } from "./wording.js";
+import { percent, several } from "./wording.js";
 
-const [form, area, go, said, problem, result] = ["tag-form", "text", "go", "said", "tag-problem", "result"].map(byId);
-const [second, threshold, clear] = ["second", "threshold", "clear"].map(byId);
+const [form, area, go, second, threshold, clear] =
+  ["tag-form", "text", "go", "second", "threshold", "clear"].map(byId);
+const [said, problem, result] = ["said", "tag-problem", "result"].map(byId);
 let file = null; // `{ name, table, documents }` where a file is what is tagged
 let run = null; // the last file that was tagged
 let asking = null; // the call that is under way
@@ -48,7 +50,8 @@ export function startTagging() {
 function offerSecond() {
   const others = served.models.filter((model) => model !== served.chosen).map(({ name }) => name);
   const kept = others.includes(second.value) ? second.value : "";
-  second.replaceChildren(el("option", { value: "" }, "none"), ...others.map((name) => el("option", { value: name }, name)));
+  second.replaceChildren(el("option", { value: "" }, "none"),
+    ...others.map((name) => el("option", { value: name }, name)));
   second.value = kept;
 }
 
@@ -56,29 +59,38 @@ function offerSecond() {
 function welcome() {
   const { name, labels, documents } = served.chosen;
   result.replaceChildren(el("div", { class: "welcome" },
-    el("div", { class: "grove", "aria-hidden": "true" }, el("i"), el("i"), el("i"), el("i"), el("i")),
+    el("div", { class: "grove", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map(() => el("i"))),
     el("h3", {}, "The labels will be here"),
-    el("p", {}, `${name} knows ${several(labels, "label")}, learned from ${several(documents, "document")}.`),
+    el("p", { dir: "auto" }, `${name} knows ${several(labels, "label")}, `,
+      `learned from ${several(documents, "document")}.`),
     el("ul", {},
-      el("li", {}, "Paste a text and press Tag: the labels that fit come in order, with how likely each is."),
+      el("li", {}, "Paste a text and press Tag: the labels that fit come in order, ",
+        "with how likely each is."),
       el("li", {}, "Open a label to see which words spoke for it."),
-      el("li", {}, "Or drop a file with many texts, and take the labels home as CSV or JSON lines."))));
+      el("li", {}, "Or drop a file with many texts, ",
+        "and take the labels home as CSV or JSON lines."))));
 }
 
 function textChanged() {
   clear.hidden = file !== null || !area.value;
   const stale = shown !== null && (file !== null || area.value !== shown);
   result.classList.toggle("stale", stale);
-  if (stale && !file) said.textContent = "The text has changed: these labels are of the one before.";
+  if (stale && !file) {
+    said.textContent = "The text has changed: these labels are of the one before.";
+  }
 }
 
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
   const k = Number(byId("k").value);
   const least = Number(byId("least").value) / 100;
-  if (!Number.isInteger(k) || k < 1 || k > 1000) return wrong("k", "How many: a whole number from 1 to 1,000.");
+  if (!Number.isInteger(k) || k < 1 || k > 1000) {
+    return wrong("k", "How many: a whole number from 1 to 1,000.");
+  }
   if (threshold.value !== "number") return { k, threshold: threshold.value || null };
-  if (!byId("least").value || !(least >= 0 && least <= 1)) return wrong("least", "At least: a number from 0 to 100.");
+  if (!byId("least").value || !(least >= 0 && least <= 1)) {
+    return wrong("least", "At least: a number from 0 to 100.");
+  }
   return { k, threshold: least };
 }
 
@@ -90,7 +102,12 @@ function wrong(field, message) {
 
 function submit() {
   problem.replaceChildren();
-  if (!served.chosen) return;
+  if (!served.chosen) {
+    return wrong("go", "The server has not told its models yet: try again above.");
+  }
+  if (run?.isBusy()) {
+    return wrong("go", "A file is being tagged. Cancel that first, or wait for it.");
+  }
   const asked = options();
   if (!asked) return;
   if (file) tagFile(asked);
@@ -100,7 +117,6 @@ function submit() {
 async function tagText(asked) {
   const text = area.value;
   if (!text.trim()) return wrong("text", "There is no text yet: paste or type one first.");
-  run?.stop();
   run = null;
   asking?.abort();
   const mine = (asking = new AbortController());
@@ -120,17 +136,24 @@ async function tagText(asked) {
 }
 
 function show(text, found) {
-  const [first, other] = found.map(({ model, results }) => ({ text, model, labels: results[0].labels }));
+  const [first, other] = found.map(({ model, results }) =>
+    ({ text, model, labels: results[0].labels }));
   const notes = found.flatMap((answer) => answer.notes ?? []);
-  const judging = served.models.find(({ name }) => name === first.model)?.feedback ? feedback(first) : null;
+  const judged = served.models.find(({ name }) => name === first.model)?.feedback;
+  const judging = judged ? feedback(first) : null;
   const list = { ...first, ...(judging && { beside: judging.buttons }) };
   shown = text;
-  result.replaceChildren(...notes.map((note) => el("p", { class: "note" }, note)), ...[other ? comparison(list, other) : ranking(list), judging?.panel].filter(Boolean));
+  result.replaceChildren(...[
+    ...notes.map((note) => el("p", { class: "note" }, note)),
+    other ? comparison(list, other) : ranking(list),
+    judging?.panel,
+  ].filter(Boolean));
   judging?.refresh();
   bringIntoView();
   const [best] = first.labels;
   said.textContent = best
-    ? `${several(first.labels.length, "label")} by ${first.model}; the best is ${best.name}, ${percent(best.score)}.`
+    ? `${several(first.labels.length, "label")} by ${first.model}; `
+      + `the best is ${best.name}, ${percent(best.score)}.`
     : `No label by ${first.model}.`;
   textChanged();
 }
@@ -142,12 +165,14 @@ function bringIntoView() {
 }
 
 function tagFile(asked) {
-  if (!file.documents) return wrong("source-file", "Choose the column with the texts first.");
-  run?.stop();
+  if (!file.documents) {
+    return wrong("column", "Choose the column with the texts first.");
+  }
   shown = null;
   result.classList.remove("stale");
   run = newRun(file.documents, {
-    name: file.name, unit: file.table.unit, limits: served.limits, asked: { ...asked, model: served.chosen.name },
+    name: file.name, unit: file.table.unit, limits: served.limits,
+    asked: { ...asked, model: served.chosen.name },
   });
   result.replaceChildren(run.view);
   bringIntoView();
@@ -162,32 +187,38 @@ function takeFiles() {
     input.value = ""; // so that the same file can be chosen again
   });
   const over = (on) => form.classList.toggle("over", on);
-  form.addEventListener("dragover", (event) => {
+  // anywhere on the page: a browser would leave it to show a file that misses the field
+  addEventListener("dragover", (event) => {
     if (!event.dataTransfer.types.includes("Files")) return; // a text: the text area takes it
     event.preventDefault();
     over(true);
   });
-  form.addEventListener("dragleave", (event) => over(form.contains(event.relatedTarget)));
-  form.addEventListener("drop", (event) => {
+  addEventListener("dragleave", (event) => over(event.relatedTarget !== null));
+  addEventListener("drop", (event) => {
     over(false);
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
+    location.hash = "#tag";
     take([...event.dataTransfer.files]);
   });
 }
 
 async function take(files) {
   problem.replaceChildren();
-  if (files.length !== 1) return files.length && showProblem(problem, new Problem("One file at a time."));
+  if (files.length === 0) return;
+  if (files.length > 1) return showProblem(problem, new Problem("One file at a time."));
   const [{ name }] = files;
   said.textContent = `Reading ${name} …`;
   try {
     const found = await readFile(files[0]);
     said.textContent = "";
     if (found.text === undefined) return useFile(found);
+    const [reason] = tooLarge(found, served.limits);
+    if (reason) throw new Problem(`It ${reason}.`);
     area.value = found.text;
     useText();
-    said.textContent = `${name} is in the field, ${several(found.text.length, "character")}. Press Tag.`;
+    const length = several(found.text.length, "character");
+    said.textContent = `${name} is in the field, ${length}. Press Tag.`;
   } catch (error) {
     said.textContent = "";
     showProblem(problem, error, `${name}: `);
@@ -205,8 +236,9 @@ function useFile(found) {
   });
   byId("source-file").replaceChildren(...card);
   showSource();
-  said.textContent = `${found.name} is read: ${number(found.table.rows.length)} ${found.table.unit}s.`;
-  byId("source-file").querySelector("select").focus();
+  const { rows, unit } = found.table;
+  said.textContent = `${found.name} is read: ${several(rows.length, unit)}.`;
+  byId("column").focus();
 }
 
 function useText() {

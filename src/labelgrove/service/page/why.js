@@ -33,7 +33,8 @@ export async function explain(panel, { text, label, model }) {
 function marked(text, found) {
   if (!found.length) return [el("p", {}, "No word spoke for it or against it.")];
   const document = el("div", {
-    class: "document", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text, with the words that spoke marked",
+    class: "document", dir: "auto", tabindex: 0, role: "group",
+    "aria-label": "The text, with the words that spoke marked",
   }, pieces(text, found).map(mark));
   return [document, ...sides(found)];
 }
@@ -47,7 +48,8 @@ function mark({ text, share }) {
 
 /** The heaviest words as text: not everyone sees the colours. */
 function sides(found) {
-  return [["for", "Spoke for it", 1], ["against", "Spoke against it", -1]].flatMap(([side, title, sign]) => {
+  const both = [["for", "Spoke for it", 1], ["against", "Spoke against it", -1]];
+  return both.flatMap(([side, title, sign]) => {
     const loudest = found.filter(({ weight }) => weight * sign > 0).slice(0, WORDS);
     return loudest.length === 0 ? [] : el("div", { class: "side" },
       el("h4", {}, el("mark", { class: side }, title)),
@@ -65,6 +67,7 @@ function similar(documents) {
       el("li", {},
         el("p", { dir: "auto" }, beginning(each.text || "(text not kept)", 240)),
         el("small", {}, `${percent(each.similarity)} alike, `,
-          el("b", {}, each.has_label ? "has it" : "has it not"), ": ", words(listed(each.labels)))))),
+          el("b", {}, each.has_label ? "has it" : "has it not"), ": ",
+          words(listed(each.labels)))))),
   ];
 }
