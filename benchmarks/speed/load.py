@@ -24,7 +24,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from processes import Tree
+from processes import Tree, busy_seconds
 
 PIECE = 1 << 18
 PATIENCE = 5.0  # seconds to wait at the end for what is not answered yet
@@ -298,7 +298,7 @@ def main() -> None:
     load.begin(asked.warm)
     load.run(asked.warm)
     warm = load.figures.told(1)["outcomes"]
-    own, theirs = time.process_time(), server.seconds() if server else 0.0
+    busy, own, theirs = busy_seconds(), time.process_time(), server.seconds() if server else 0.0
     start = last = time.perf_counter()
     total = load.figures = Figures()
     while (left := asked.seconds - (last - start)) > 1e-3:
@@ -312,6 +312,8 @@ def main() -> None:
     found = {"done": True, **total.told(last - start), "own_cpu": time.process_time() - own}
     if server:
         found["server_cpu"] = server.seconds() - theirs
+        rest = busy_seconds() - busy - found["server_cpu"] - found["own_cpu"]
+        found["others_cpu"] = max(rest, 0.0)
     load.figures = Figures()
     load.finish()
     found |= {"warm": warm, "late": load.figures.told(1)["outcomes"]}

@@ -70,3 +70,9 @@ class Tree:
         each = self.memory()
         keys = ("rss", "pss", "uss", "threads", "files")
         return {"processes": len(each), **{key: sum(one[key] for one in each) for key in keys}}
+
+
+def busy_seconds() -> float:
+    """Return the processor time that the whole machine has taken, stolen time included."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)

@@ -9,6 +9,7 @@ from soak import CLIENTS, SHARE, wrong
 
 OURS, ONE, ANNIF = "labelgrove, 2 workers", "labelgrove, 1 worker", "Annif"
 FASTER = 5.0  # the goal: so many times the answers of Annif, and a lower 99th percentile
+QUIET = 0.1  # of a core: what others may take
 WARM = 0.2  # share of the long run after which memory should be flat
 
 Line = dict[str, Any]
@@ -125,8 +126,20 @@ def _speed(lines: list[Line]) -> list[str]:
             told += [f"### {system}", "", *_table(head, rows)]
     total = sum(n for line in timed for _, _, n in line["outcomes"])
     other = sum(n for line in timed for _, status, n in line["outcomes"] if status != "200")
-    told += [f"Of {total:,} requests, {other:,} were not answered with 200.", ""]
+    told += [f"Of {total:,} requests, {other:,} were not answered with 200. {_others(timed)}", ""]
     return told + (_goal(points) if ANNIF in points else [])
+
+
+def _others(timed: list[Line]) -> str:
+    """Tell how much of the machine others took, and what that means."""
+    shares = [x["others_cpu"] / x["seconds"] for x in timed if "others_cpu" in x]
+    if not shares:
+        return ""
+    share = statistics.median(shares)
+    told = f"What else ran on the machine took {share:.2f} of its cores meanwhile (the median)."
+    if share <= QUIET:
+        return told
+    return f"{told} **That is too much: these figures are provisional.**"
 
 
 def _quality(lines: list[Line]) -> list[str]:
