@@ -1,5 +1,6 @@
 """Feedback is on the disk before it is acknowledged, whatever happens then."""
 
+import fcntl
 import json
 import os
 import signal
@@ -8,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from command_line import called
 from labelgrove import Tagger
 from labelgrove.core.errors import InputError, StorageError
-from labelgrove.corpus import read_corpus
+from labelgrove.corpus import read_corpus, read_feedback
 from labelgrove.service.feedback import FeedbackFile
 from processes import gone
 from services import serving
@@ -59,6 +62,51 @@ def test_a_place_that_cannot_be_written_is_refused_at_the_start(tmp_path):
         FeedbackFile(tmp_path / "folder.jsonl").check()
     FeedbackFile(tmp_path / "f.jsonl").check()
     assert not (tmp_path / "f.jsonl").exists()
+
+
+def test_a_file_that_was_replaced_meanwhile_gets_the_line(tmp_path):
+    """An editor renames a new file into the place of the one that a writer waits for."""
+    file = FeedbackFile(tmp_path / "f.jsonl")
+    file.append([{"text": "a"}])
+    with file.path.open("ab") as held, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waits = pool.submit(file.append, [{"text": "b"}])
+        while not wait_for_lock(held):
+            pass
+        (tmp_path / "new").write_text('{"text": "edited"}\n')
+        (tmp_path / "new").replace(file.path)
+        fcntl.flock(held, fcntl.LOCK_UN)
+        waits.result()
+    assert [line["text"] for line in lines(file.path)] == ["edited", "b"]
+
+
+def wait_for_lock(file):
+    """Tell whether someone waits for a lock of this file."""
+    inode = f":{os.fstat(file.fileno()).st_ino} "
+    locks = Path("/proc/locks").read_text().splitlines()
+    return any("->" in line and inode in line for line in locks)
+
+
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
+
+
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(st.lists(names, max_size=3), names, names)
+def test_whatever_is_acknowledged_can_be_learned_from(open_ended, labels, text, name):
+    service, file = open_ended
+    body = {"text": text, "labels": labels, "id": name, "allow_new": True}
+    answer = service.ask("/v1/feedback", body)
+    assert answer.status in (200, 422)
+    if answer.status == 200:
+        kept = read_feedback([file]).documents[text]
+        assert set(kept.labels) == set(answer.json["labels"])
+
+
+@pytest.fixture(scope="module")
+def open_ended(taggers, tmp_path_factory):
+    place = tmp_path_factory.mktemp("any")
+    with serving(taggers / "bonsai", "--feedback", place, "--quiet") as service:
+        yield service, place / "bonsai.feedback.jsonl"
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,5 +1,6 @@
 """What nobody should send: every answer is a clear 4xx, and the service goes on."""
 
+import contextlib
 import json
 import socket
 import time
@@ -88,6 +89,84 @@ def test_made_up_requests(strict, data):
     answer = strict.raw(data + b"\r\n\r\n")
     assert answer == b"" or 400 <= status(answer) < 500 or answer.startswith(b"HTTP/1.1 2")
     assert strict.is_well()
+
+
+def test_a_body_full_of_faults_is_refused_for_the_first(service):
+    """A million faults take no longer to tell, and no more memory, than one."""
+    memory = peak(service)
+    for body in (
+        b'{"texts": [' + b"0," * 900_000 + b"0]}",
+        b'{"labels": [' + b"0," * 900_000 + b'0], "text": "a"}',
+        b'{"text": "a"' + b"".join(b',"%d":0' % i for i in range(300_000)) + b"}",
+    ):
+        got = service.ask("/v1/feedback" if b"labels" in body else "/v1/tag", body)
+        assert got.status in (413, 422)
+        assert len(got.body) < 2_000
+    assert peak(service) - memory < 150 * MEGABYTE
+
+
+def test_origins_and_hosts_that_are_none(strict):
+    for origin in ("http://[", "http://]", "://", "x", "\x80"):
+        got = strict.ask("/v1/tag", {"text": "a"}, headers={"Origin": origin})
+        assert got.status == 403
+    two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"
+    assert status(strict.raw(two)) == 400
+    assert status(strict.raw(b"GET /healthz HTTP/1.1\r\n\r\n")) == 400
+
+
+def test_a_head_has_an_end(strict):
+    with strict.socket() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(20):
+                connection.sendall(b"x" * 10_000)
+        answer = connection.recv(1 << 16)
+    assert status(answer) == 431
+    assert b"application/problem+json" in answer
+    assert b"content-security-policy" in answer
+
+
+def test_what_is_no_http_is_refused_like_all_else(strict):
+    answer = strict.raw(b"not a request\r\n\r\n")
+    assert status(answer) == 400
+    assert b"application/problem+json" in answer
+    assert b"nosniff" in answer
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD.replace(b"json", b"xml") + b"Content-Length: 100\r\n\r\n{",  # answered at once
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+def test_a_connection_ends_though_its_client_does_not(strict, sent):
+    with strict.socket() as connection:
+        connection.sendall(sent)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 ")
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"\r\n")
+            while connection.recv(1 << 16):  # until it is closed
+                pass
+    assert strict.is_well()
+
+
+def test_who_reads_on_slowly_gets_all_of_it(service):
+    texts = ["red apples in green cars"] * 1_000
+    whole = service.ask("/v1/tag", {"texts": texts, "k": 1000}).body
+    body = json.dumps({"texts": texts, "k": 1000}).encode()
+    found = b""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE)
+        connection.connect(("127.0.0.1", service.port))
+        connection.sendall(HEAD + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body))
+        connection.sendall(body)
+        time.sleep(1)
+        while part := connection.recv(4096):
+            found += part
+    assert found.partition(b"\r\n\r\n")[2] == whole
 
 
 def test_limits_are_told_with_the_way_out(strict):

@@ -60,6 +60,21 @@ def test_who_asks_too_often_is_told_when_to_come_back(guarded):
     assert guarded.ask("/v1/models", headers=bearer(FIRST)).status == 200  # another client
 
 
+def test_the_files_of_the_page_are_not_counted(taggers):
+    with serving(taggers / "bonsai", "--no-feedback", "--rate", "30", "--quiet") as service:
+        assert {service.ask("/static/main.js").status for _ in range(60)} == {200}
+        assert service.ask("/v1/models").status == 200
+
+
+def test_keys_are_not_tried_for_ever(taggers, tmp_path):
+    (tmp_path / "keys").write_text(FIRST)
+    keys = ("--api-keys", tmp_path / "keys", "--rate", "10", "--no-feedback", "--quiet")
+    with serving(taggers / "bonsai", *keys) as service:
+        codes = [service.ask("/v1/models", headers=bearer(f"wrong-{i}")).status for i in range(30)]
+        assert {*codes} == {401, 429}
+        assert service.ask("/v1/models", headers=bearer(FIRST)).status == 200
+
+
 def test_texts_are_logged_where_that_is_asked_for_and_keys_never(guarded):
     sent = {"text": "a\nforged line"}
     assert guarded.ask("/v1/tag", sent, headers=bearer(FIRST)).status == 200

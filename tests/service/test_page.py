@@ -239,6 +239,18 @@ def test_a_table_is_tagged_and_downloaded(look, taggers, tmp_path, separator):
     assert [row[1].split(";") for row in rows[1:]] == [[tag.label for tag in t] for t in expected]
 
 
+def test_a_spreadsheet_computes_nothing(look, tmp_path):
+    path = tmp_path / "docs.csv"
+    path.write_text('id,text\n+1,"=HYPERLINK(""http://example.org"")"\n', "utf-8")
+    page = look().page
+    tagged_file(page, path)
+    table, _ = downloaded(page, "CSV")
+    row = list(csv.reader(table.splitlines()))[1]
+    assert row[:2] == ["'+1", '\'=HYPERLINK("http://example.org")']
+    lines, _ = downloaded(page, "JSON lines")
+    assert json.loads(lines)["text"] == '=HYPERLINK("http://example.org")'
+
+
 def test_what_is_refused_is_named_and_the_rest_is_tagged(look, tmp_path):
     lines = ['{"body": "apples"}', "no JSON", '{"body": 3}', '{"body": "cars", "id": "own"}', ""]
     lines.append(json.dumps({"body": "x" * (LENGTH + 1)}))
@@ -316,6 +328,22 @@ def test_a_dropped_text_file_is_one_document(look):
 
 
 # --- feedback ---------------------------------------------------------------------------------
+
+
+def test_that_no_label_fits_is_saved_only_if_it_is_meant(service, look):
+    file = service.feedback / "bonsai.feedback.jsonl"
+    before = file.read_bytes() if file.exists() else b""
+    page = look().page
+    tag(page, "something else altogether")
+    page.locator(".verdict.wrong").first.click()
+    page.click("text=Save feedback")
+    page.get_by_text("You have marked no label as right").wait_for()
+    assert (file.read_bytes() if file.exists() else b"") == before
+    page.click("text=None of the labels fits")
+    page.get_by_text("✓ Saved").wait_for()
+    stored = json.loads(file.read_text("utf-8").splitlines()[-1])
+    assert stored["labels"] == []
+    assert len(stored["rejected"]) == 1
 
 
 def test_feedback_is_saved_and_survives_a_failure(service, look):

@@ -3,13 +3,16 @@
 import contextlib
 import os
 import pty
+import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -236,3 +239,110 @@ def test_more_texts_than_may_wait_are_sent_away(taggers):
         assert refused.headers["retry-after"] == "1"
         assert "too many texts are waiting" in refused.detail
         assert service.ask("/v1/tag", {"texts": ["many"] * 50}).status == 200
+
+
+def test_requests_that_come_together_are_tagged_together(taggers):
+    with (
+        serving(taggers / "bonsai", "--no-feedback", "--batch-wait", "500", "--quiet") as service,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        asked = [pool.submit(service.ask, "/v1/tag", {"text": f"red {i}"}) for i in range(8)]
+        assert {each.result().status for each in asked} == {200}
+        told = service.ask("/metrics").body.decode()
+    assert 'labelgrove_batch_texts_sum{model="bonsai"} 8.0' in told
+    batches = re.search(r'batch_texts_count\{model="bonsai"\} (\S+)', told)
+    assert float(batches[1]) < 8
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="looks at processes in /proc")
+def test_workers_share_the_arrays_of_a_tagger(taggers):
+    with serving(taggers / "bonsai", "--no-feedback", "--workers", "2") as service:
+        mapped = [
+            set(re.findall(r"\S+\.npy", Path(f"/proc/{each}/maps").read_text()))
+            for each in children(service.process.pid)
+        ]
+    assert len(mapped) == 2
+    assert mapped[0] == mapped[1]
+    assert any("/model/" in name for name in mapped[0])
+
+
+def test_an_answer_comes_from_one_tagger_though_it_is_loaded_anew(own):
+    """Many texts are tagged in parts; those behind a reload are tagged by the old tagger too."""
+    with serving(own, "--no-feedback", "--batch-size", "1", "--quiet") as service:
+        texts = [f"red apples in green cars {i}" for i in range(1000)]
+        with ThreadPoolExecutor(1) as pool:
+            answers = []
+            asked = pool.submit(
+                lambda: answers.extend(
+                    service.ask("/v1/tag", {"texts": texts, "k": 9}) for _ in range(5)
+                )
+            )
+            small = [f"{word} {i}" for i in range(10) for word in ("a red apple", "a pear")]
+            made(own, texts=small, labels=[["fruit"], ["pear"]] * 10, overwrite=True)
+            assert service.ask("/v1/reload", method="POST").json == {"reloaded": ["own"]}
+            asked.result()
+    sizes = [{len(each["labels"]) for each in answer.json["results"]} for answer in answers]
+    assert all(len(each) == 1 for each in sizes)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_to_load_anew_waits_until_it_has_loaded(own, workers):
+    words = [sys.executable, "-m", "labelgrove", "serve", str(own), "--no-feedback", "--port", "0"]
+    with subprocess.Popen(
+        [*words, "--workers", workers], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        ended = threading.Event()
+
+        def hang_up():
+            while not ended.wait(0.05):
+                process.send_signal(signal.SIGHUP)
+
+        listening(process.pid)
+        sender = threading.Thread(target=hang_up)
+        sender.start()
+        try:
+            assert "serving at" in process.stdout.readline()
+        finally:
+            ended.set()
+            sender.join()
+            process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+def listening(process):
+    """Wait until a service has a socket, before which it is only a Python that begins."""
+    eventually(
+        lambda: any(
+            "socket:" in str(each.readlink())
+            for each in Path(f"/proc/{process}/fd").iterdir()
+            if each.is_symlink()
+        )
+    )
+
+
+def test_workers_come_back_when_their_tagger_does(own):
+    """A worker that dies while the folder is away is replaced once the folder is back."""
+    away = own.with_name("away")
+    with serving(own, "--no-feedback", "--workers", "2") as service:
+        first = children(service.process.pid)
+        own.rename(away)
+        os.kill(first[0], signal.SIGKILL)
+        eventually(lambda: any("no such folder" in line for line in service.told))
+        assert service.ask("/v1/tag", {"text": "red"}).status == 200
+        away.rename(own)
+        eventually(lambda: len(set(children(service.process.pid)) - {first[0]}) == 2)
+        assert service.is_well()
+
+
+def test_with_one_tagger_gone_all_workers_load_the_other(own, tmp_path):
+    made(tmp_path / "other")
+    with serving(own, tmp_path / "other", "--no-feedback", "--workers", "2") as service:
+        small = [f"{word} {i}" for i in range(10) for word in ("a red apple", "a pear")]
+        made(own, texts=small, labels=[["fruit"], ["pear"]] * 10, overwrite=True)
+        shutil.rmtree(tmp_path / "other")
+        assert service.ask("/v1/reload", method="POST").status == 409
+        eventually(
+            lambda: (
+                {service.ask("/v1/models").json["models"][0]["labels"] for _ in range(20)} == {2}
+            )
+        )

@@ -123,6 +123,33 @@ def test_more_than_may_wait_is_refused_but_one_large_item_is_not():
     assert asyncio.run(ask()) == 40
 
 
+def test_a_panic_is_told_and_the_queue_goes_on():
+    class Panic(BaseException):
+        pass
+
+    def work(items):
+        if -1 in items:
+            raise Panic("in another language")
+        return items
+
+    async def ask():
+        queue = together(work)
+        failed = await asyncio.gather(queue.do(-1), return_exceptions=True)
+        return failed, await queue.do(2)
+
+    failed, after = asyncio.run(ask())
+    assert "Panic: in another language" in str(failed[0])
+    assert after == 2
+
+
+def test_a_full_batch_waits_for_nobody():
+    async def ask():
+        queue = together(lambda items: items, wait=3600.0)
+        return await asyncio.wait_for(asyncio.gather(*map(queue.do, range(4))), GATE)
+
+    assert asyncio.run(ask()) == [0, 1, 2, 3]
+
+
 def test_nobody_works_for_who_has_gone():
     held = Held()
 
@@ -134,6 +161,8 @@ def test_nobody_works_for_who_has_gone():
         stays = asyncio.ensure_future(queue.do(3))
         await asyncio.sleep(0)
         gone.cancel()
+        await asyncio.sleep(0)
+        assert queue.waiting == 1
         held.go.release()
         held.go.release()
         return await asyncio.gather(first, stays)

@@ -14,16 +14,11 @@ addEventListener("beforeunload", (event) => {
   if ([...judged.values()].some(unsaved)) event.preventDefault();
 });
 
-/** What was said so far of a text: a verdict for each label, and whether it is saved. */
-function judgementOf(model, text) {
-  const key = JSON.stringify([model, text]);
-  if (!judged.has(key)) judged.set(key, { verdicts: new Map(), saved: true });
-  return judged.get(key);
-}
-
 /** Return `{ buttons(label), panel, refresh }`: buttons for each label, what adds and saves. */
 export function feedback({ model, text, labels }) {
-  const judgement = judgementOf(model, text);
+  // what was said so far: a verdict for each label, and whether it is saved
+  const key = JSON.stringify([model, text]);
+  const judgement = judged.get(key) ?? { verdicts: new Map(), saved: true };
   const { verdicts } = judgement;
   const suggested = new Set(labels.map(({ label }) => label));
   const refreshers = [];
@@ -31,13 +26,15 @@ export function feedback({ model, text, labels }) {
   const added = el("ul", { class: "chips", "aria-label": "Labels you added" });
   const state = el("p", { role: "status" });
   const problem = el("div", { role: "alert" });
-  const save = el("button", { type: "button", class: "main", onclick: send }, "Save feedback");
+  const save = el("button", { type: "button", class: "main", onclick: () => send() }, "Save feedback");
 
   function judge(label, right) {
     const { name, isNew = false } = label;
     if (right === null) verdicts.delete(label.label);
     else verdicts.set(label.label, { name, right, isNew });
     judgement.saved = false;
+    judged.set(key, judgement);
+    problem.replaceChildren();
     refresh();
   }
 
@@ -76,11 +73,15 @@ export function feedback({ model, text, labels }) {
     refreshers.forEach((each) => each());
   }
 
-  async function send() {
+  async function send(noneFits = false) {
     if (!unsaved(judgement) || saving) return;
-    saving = true;
-    problem.replaceChildren();
     const all = [...verdicts];
+    problem.replaceChildren();
+    if (!noneFits && !all.some(([, { right }]) => right)) {
+      askWhetherNoneFits();
+      return;
+    }
+    saving = true;
     const sent = JSON.stringify(all);
     try {
       const stored = await call("v1/feedback", { body: {
@@ -100,10 +101,18 @@ export function feedback({ model, text, labels }) {
     }
   }
 
+  /** Without a label that is right, a text would be learned as one that has none: is that meant? */
+  function askWhetherNoneFits() {
+    problem.append(
+      el("p", {}, "You have marked no label as right. Mark or add those that are, or save that ",
+        "none fits."),
+      el("button", { type: "button", onclick: () => send(true) }, "None of the labels fits: save"));
+  }
+
   const panel = el("section", { class: "feedback", "aria-label": "Feedback" },
     el("h3", {}, "Is this right?"),
     el("p", { class: "quiet" }, "Mark what fits and what does not, and add what is missing. ",
-      "What you save is there for the next training."),
+      "The next training learns for this text what you marked as right or added, and no other."),
     combobox({
       label: "Add a label",
       find: (query) => suggestions(query, model),

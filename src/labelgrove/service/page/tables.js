@@ -124,12 +124,15 @@ export function asCsv(results, withTexts) {
     labels.some(({ label, name }) => (label + name).includes(";")));
   const between = taken ? "|" : ";";
   const cell = (text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  // a spreadsheet would compute what begins like a formula
+  const plain = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
   const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
   const head = ["id", ...(withTexts ? ["text"] : []), "labels", "names", "scores"];
   const mark = "\ufeff"; // without it Excel takes UTF-8 for something else
   return [mark, line(head), ...results.map(({ id, text, labels }) => line([
-    id, ...(withTexts ? [text] : []),
-    ...["label", "name", "score"].map((part) => labels.map((each) => each[part]).join(between)),
+    ...[id, ...(withTexts ? [text] : [])].map(plain),
+    ...["label", "name"].map((part) => plain(labels.map((each) => each[part]).join(between))),
+    labels.map(({ score }) => score).join(between),
   ]))];
 }
 
