@@ -1,6 +1,7 @@
 """A real service in a process of its own, asked over a socket."""
 
 import http.client
+import itertools
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ from labelgrove.labels import read_vocabulary
 from processes import PATIENCE
 
 JSON = {"Content-Type": "application/json"}
+NUMBERS = itertools.count()
 KINDS = {
     "red apples and green apples": ["fruit", "colour"],
     "a red car": ["colour", "vehicle"],
@@ -98,6 +101,16 @@ class Service:
             while part := connection.recv(1 << 16):
                 found += part
             return found
+
+    def log(self):
+        """Return all that was logged so far."""
+        mark = f"/mark-{next(NUMBERS)}"
+        self.ask(mark)
+        ends = time.monotonic() + PATIENCE
+        while not any(mark in line for line in self.told):
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+        return "".join(self.told)
 
     def is_well(self):
         return self.ask("/healthz").status == 200

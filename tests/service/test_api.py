@@ -258,6 +258,12 @@ def test_every_answer_carries_the_headers_that_protect_browsers(service):
         assert "server" not in headers
 
 
+def test_what_watches_a_service_needs_no_body(service):
+    for path in ("/", "/healthz"):
+        got = service.ask(path, method="HEAD")
+        assert (got.status, got.body) == (200, b"")
+
+
 def test_what_is_not_there_is_told(service):
     assert "/openapi.json" in service.ask("/v2/tag").detail
     got = service.ask("/v1/tag", method="DELETE")
@@ -270,8 +276,11 @@ def test_the_log_has_no_text(service):
     service.ask("/v1/tag", {"text": "a very private matter"})
     service.ask("/v1/labels?q=another_private_matter")
     service.ask("/v1/explain", {"text": "a very private matter", "label": "fruit"})
-    told = "".join(service.told)
+    service.ask("/v1/feedback", {"text": "a very private matter", "labels": ["private"]})
+    service.ask("/v1/tag", {"texts": ["a very private matter", 3]})
+    told = service.log()
     assert "POST /v1/tag 200" in told
+    assert "POST /v1/feedback 404" in told
     assert "private" not in told
 
 

@@ -264,8 +264,7 @@ def test_a_client_that_goes_away_leaves_nothing_behind(strict):
         with strict.socket() as connection:
             connection.sendall(HEAD + b'Content-Length: 15\r\n\r\n{"text": "red"}')
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    assert strict.is_well()
-    assert not any("Traceback" in line for line in strict.told)
+    assert "Traceback" not in strict.log()
 
 
 def test_paths_lead_nowhere(strict):
@@ -296,4 +295,5 @@ def test_pages_of_others_may_not_ask(strict):
 
 def test_lines_of_the_log_cannot_be_made_up(strict):
     strict.raw(b"GET /%0aforged HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert "forged" in strict.log()
     assert not any(line.startswith("forged") for line in strict.told)

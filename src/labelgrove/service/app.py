@@ -51,7 +51,7 @@ def create_app(library: Library) -> ASGIApp:
     _page(app)
     openapi.complete(app, keyed=bool(settings.keys))
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
-    direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz}
+    direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz, ("HEAD", "/healthz"): healthz}
     return Gate(app, settings=settings, metrics=library.metrics, routes=routes, direct=direct)
 
 
@@ -176,7 +176,7 @@ def _running(app: FastAPI, library: Library) -> Handler:
 def _page(app: FastAPI) -> None:
     kept = files()
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
         return kept["index.html"].response()
 
