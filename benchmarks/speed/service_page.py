@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from soak import CLIENTS, SHARE, wrong
+from soak import CLIENTS, SHARE, behind, wrong
 
 OURS, ONE, ANNIF = "labelgrove, 2 workers", "labelgrove, 1 worker", "Annif"
 FASTER = 5.0  # the goal: so many times the answers of Annif, and a lower 99th percentile
@@ -272,6 +272,8 @@ def _soak(lines: list[Line]) -> list[str]:
         f"Answers of status 5xx: {sum(n for *_, n in failed):,}. Answers that should have been "
         f"others: {sum(unexpected.values()):,}"
         + (f" ({_told(unexpected)})." if unexpected else "."),
+        f"Requests that were due and had no answer when the time was up: "
+        f"{behind(outcomes, right):,}. {_others([found])}",
         f"Workers replaced: {last['replaced']}. Tracebacks in the log: {last['tracebacks']}. "
         f"Feedback answered: {last['feedback_answered']:,}; lines in its file: "
         f"{last['feedback_written']:,}.",
