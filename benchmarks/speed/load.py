@@ -210,6 +210,10 @@ class Load:
         if not data:
             self._lost(connection, "closed")
             return
+        if connection.item is None:  # nothing was asked
+            self.figures.counts["nothing", f"said {data[9:12].decode('latin-1')}"] += 1
+            self._lost(connection, "")
+            return
         connection.answer += data
         if not connection.need:
             connection.need = length(connection.answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from soak import CLIENTS, SHARE, wrong
+from soak import CLIENTS, SHARE, behind, wrong
 
 OURS, ONE, ANNIF = "labelgrove, 2 workers", "labelgrove, 1 worker", "Annif"
 FASTER = 5.0  # the goal: so many times the answers of Annif, and a lower 99th percentile
@@ -19,15 +19,15 @@ TOLD = """\
 (`load.py`) is one Python process with prebuilt requests, plain sockets and epoll, the same for
 both; connections are kept, and every client asks again as soon as it is answered. Clients connect
 one after another while those before are asking already: workers that share a listening socket
-otherwise get very unequal numbers of connections. Each point is the median of {turns} turns of
+otherwise get very unequal numbers of connections. Each point is the median of {turns} turn(s) of
 {seconds:g} s, after a second of warming up; the systems take turns within every number of clients,
 and those not asked are idle.
 
 **What is asked.** One text a request, ten labels: 2,000 texts of debtags' test set, drawn
 with a fixed seed, the same for both. labelgrove: `POST /v1/tag` with JSON, bonsai in its default
 settings, `labelgrove serve DIR --workers 2` (and 1) with its log of requests on. Annif:
-`POST /v1/projects/bonsai/suggest` with a form, its omikuji backend in the Bonsai configuration of
-its wiki with `analyzer=snowball(english)`, trained on the same documents.
+`POST /v1/projects/PROJECT/suggest` with a form, its omikuji backend as its wiki configures it for
+Bonsai or Parabel, with `analyzer=snowball(english)`, trained on the same documents.
 
 **CPU ms** is the processor time of all processes of the server by the number of answers. It is the
 cleaner figure: generator and server share two cores, so that the faster a server is, the more the
@@ -108,7 +108,7 @@ def _speed(lines: list[Line]) -> list[str]:
     timed = _of(lines, "speed")
     turns = len({line["turn"] for line in timed})
     seconds = statistics.median(line["seconds"] for line in timed)
-    told = ["## Answers a second", "", TOLD.format(turns=turns, seconds=seconds)]
+    told = ["## Answers a second", "", TOLD.format(turns=turns, seconds=round(seconds, 1))]
     told += _quality(lines) + _ways(lines)
     for system in (OURS, ANNIF, ONE):
         if system in points:
@@ -272,6 +272,8 @@ def _soak(lines: list[Line]) -> list[str]:
         f"Answers of status 5xx: {sum(n for *_, n in failed):,}. Answers that should have been "
         f"others: {sum(unexpected.values()):,}"
         + (f" ({_told(unexpected)})." if unexpected else "."),
+        f"Requests that were due and had no answer when the time was up: "
+        f"{behind(outcomes, right):,}. {_others([found])}",
         f"Workers replaced: {last['replaced']}. Tracebacks in the log: {last['tracebacks']}. "
         f"Feedback answered: {last['feedback_answered']:,}; lines in its file: "
         f"{last['feedback_written']:,}.",

@@ -19,6 +19,7 @@ REQUESTS = 20_000  # drawn once, then asked again and again
 SHARE = 0.8  # of the capacity
 CLIENTS = 64
 EVERY = 5.0  # seconds between two looks at memory
+BEHIND = ("not sent", "not answered")  # when time was up
 TRIAL = 15.0  # seconds to find the capacity
 
 
@@ -86,7 +87,19 @@ def rights(requests: list[Mixed]) -> dict[str, tuple[str, ...]]:
 
 def wrong(outcomes: list[list[Any]], right: dict[str, list[str]]) -> Counter[tuple[str, str]]:
     """Return what came back and should not have."""
-    return Counter({(kind, s): n for kind, s, n in outcomes if s not in right[kind]})
+    return Counter(
+        {
+            (kind, outcome): n
+            for kind, outcome, n in outcomes
+            if outcome not in right.get(kind, ()) and outcome not in BEHIND
+        }
+    )
+
+
+def behind(outcomes: list[list[Any]], right: dict[str, list[str]]) -> int:
+    """Return how many requests that were due had no answer when the time was up."""
+    late = [each for each in outcomes if each[1] in BEHIND]
+    return sum(n for kind, outcome, n in late if outcome not in right.get(kind, ()))
 
 
 def _labels(server: Server) -> list[str]:
