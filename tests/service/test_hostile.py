@@ -217,7 +217,6 @@ def peak(service):
 @pytest.mark.parametrize(
     "sent",
     [
-        b"",
         b"POST /v1/tag HT",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
         HEAD + b'Content-Length: 100\r\n\r\n{"text": ',
@@ -231,6 +230,11 @@ def test_a_client_that_stops_half_way_is_let_go(strict, sent):
             answer += part
     assert status(answer) == 408
     assert strict.is_well()
+
+
+def test_a_connection_that_asks_nothing_is_closed_without_a_word(strict):
+    with strict.socket() as connection:
+        assert connection.recv(1 << 16) == b""
 
 
 def test_clients_that_dribble_do_not_keep_others_out(strict):

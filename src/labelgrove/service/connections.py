@@ -88,7 +88,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is here."""
-        self._in_head, self._in_body = False, True
+        self._in_head, self._in_body, self._head_bytes = False, True, 0
         self._head.stop()
         super().on_headers_complete()
 
@@ -119,7 +119,9 @@ class Connection(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _late(self) -> None:
-        if self._is_idle():
+        if not self._head_bytes:
+            self.transport.close()  # nothing was asked, so nothing is answered
+        elif self._is_idle():
             self._refuse(408, "the head of the request was not here in time")
         else:  # an earlier request of this connection is still being answered
             self._head.start()
