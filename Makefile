@@ -1,11 +1,12 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
-# JOBS how many processes run the tests.
+# JOBS how many processes run the tests, PORT where the page is served.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 JOBS ?= 2
+PORT ?= 8000
 
 .PHONY: demo serve test check format docs clean
 
@@ -14,7 +15,7 @@ demo: $(INSTALLED)
 
 serve: $(INSTALLED)
 	test -d labelgrove-demo || $(BIN)/labelgrove demo
-	$(BIN)/labelgrove serve labelgrove-demo
+	$(BIN)/labelgrove serve labelgrove-demo --port $(PORT)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile

@@ -239,6 +239,34 @@ def test_a_table_is_tagged_and_downloaded(look, taggers, tmp_path, separator):
     assert [row[1].split(";") for row in rows[1:]] == [[tag.label for tag in t] for t in expected]
 
 
+def test_an_id_may_be_nought(look, tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text('{"id": 0, "text": "apples"}\n{"id": "", "text": "cars"}\n', "utf-8")
+    page = look().page
+    tagged_file(page, path)
+    lines, _ = downloaded(page, "JSON lines")
+    assert [json.loads(line)["id"] for line in lines.splitlines()] == ["0", "2"]
+
+
+def test_a_file_that_is_refused_does_not_leave_the_one_before(look, tmp_path):
+    (tmp_path / "good.csv").write_text("text\napples\n")
+    (tmp_path / "bad.pdf").write_bytes(b"%PDF")
+    page = look().page
+    tagged_file(page, tmp_path / "good.csv")
+    page.set_input_files("#file", tmp_path / "bad.pdf")
+    page.get_by_text("This page reads .txt").wait_for()
+    assert page.locator("#source-file").is_hidden()
+    page.click("#go")
+    assert "There is no text yet" in page.inner_text("#tag-problem")
+
+
+def test_a_first_row_that_names_no_texts_is_told(look, tmp_path):
+    (tmp_path / "docs.csv").write_text("green apples\na red car\n")
+    page = look().page
+    page.set_input_files("#file", tmp_path / "docs.csv")
+    page.get_by_text("The first row is taken for the names of the columns").wait_for()
+
+
 def test_a_spreadsheet_computes_nothing(look, tmp_path):
     path = tmp_path / "docs.csv"
     path.write_text('id,text\n+1,"=HYPERLINK(""http://example.org"")"\n', "utf-8")
@@ -346,6 +374,37 @@ def test_that_no_label_fits_is_saved_only_if_it_is_meant(service, look):
     assert len(stored["rejected"]) == 1
 
 
+def test_a_label_that_was_only_typed_is_not_forgotten(service, look):
+    page = look().page
+    tag(page, "a text with a label to add")
+    page.locator(".verdict.right").first.click()
+    field = page.get_by_role("combobox", name="Add a label")
+    field.press_sequentially("qwertz")
+    page.get_by_role("option", name="Add as new label: qwertz").wait_for()
+    field.blur()
+    page.click("text=Save feedback")
+    page.get_by_text("is still in the field").wait_for()
+    assert page.locator(".saved").count() == 0
+    field.press("ArrowDown")
+    page.get_by_role("option", name="Add as new label: qwertz").wait_for()
+    field.press("Enter")  # it is the only one
+    page.click("text=Save feedback")
+    page.get_by_text("✓ Saved").wait_for()
+    line = (service.feedback / "bonsai.feedback.jsonl").read_text("utf-8").splitlines()[-1]
+    assert "qwertz" in json.loads(line)["labels"]
+
+
+def test_labels_of_other_settings_are_told_to_be_old(look):
+    page = look().page
+    tag(page, TEXT)
+    assert page.locator("#result.stale").count() == 0
+    page.select_option("#threshold", "macro")
+    page.locator("#result.stale").wait_for()
+    assert "What is asked for has changed" in page.inner_text("#said")
+    page.click("#go")
+    page.locator("#result:not(.stale)").wait_for()
+
+
 def test_feedback_is_saved_and_survives_a_failure(service, look):
     seen = look()
     page = seen.page
@@ -363,7 +422,7 @@ def test_feedback_is_saved_and_survives_a_failure(service, look):
     page.context.set_offline(False)
     page.click("text=Save feedback")
     page.get_by_text("✓ Saved").wait_for()
-    assert "new: Brand new" in page.inner_text(".saved")
+    assert "new: \u2068Brand new\u2069" in page.inner_text(".saved")
     line = (service.feedback / "bonsai.feedback.jsonl").read_text("utf-8").splitlines()[-1]
     stored = json.loads(line)
     assert stored["text"] == TEXT
@@ -472,6 +531,7 @@ def states(page):
     options.first.wait_for()
     yield "odd labels, judged"
     field.press("Escape")
+    field.fill("")
     page.click("text=Save feedback")
     page.locator(".saved").wait_for()
     lines = "".join(json.dumps({"text": text}) + "\n" for text in ("apples", LONG, "x" * 2001))

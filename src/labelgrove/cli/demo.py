@@ -55,7 +55,7 @@ def demo(
     tagger.save(out, overwrite=True, progress=progress)
     program = _program()
     print(
-        f"\nThe tagger is in {out}. A page to use it with, in the browser:\n"
+        f"\nThe tagger is in {out}. A page to use it with, at http://127.0.0.1:8000:\n"
         f"  {program} serve {out}\n"
         "Next, with it or with your own file "
         "(CSV with the columns text and labels, or JSON lines):\n"

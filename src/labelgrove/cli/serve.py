@@ -59,7 +59,7 @@ def serve(
         ),
     ] = None,
     max_body: Annotated[
-        float, typer.Option(help="Megabytes of a request.", rich_help_panel=SAFETY)
+        float, typer.Option(help="Megabytes of a request.", min=0.001, rich_help_panel=SAFETY)
     ] = 10,
     max_texts: Annotated[
         int, typer.Option(help="Texts of a request.", min=1, rich_help_panel=SAFETY)
@@ -78,7 +78,9 @@ def serve(
     timeout: Annotated[
         float,
         typer.Option(
-            help="Seconds for a request to arrive, and for its answer.", rich_help_panel=SAFETY
+            help="Seconds for a request to arrive, and for its answer.",
+            min=0.1,
+            rich_help_panel=SAFETY,
         ),
     ] = 60,
     batch_size: Annotated[

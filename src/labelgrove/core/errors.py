@@ -58,17 +58,28 @@ class UnknownNameError(InputError):
         Those there are.
     listed
         Where all of them are listed, to be told where the message has no room for them.
+    total
+        How many there are, where ``known`` has only those that come near.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, listed: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        listed: str = "",
+        total: int | None = None,
+    ) -> None:
         names = list(known)
         near = get_close_matches(name, names, n=3)
         if near:
             hint = f"did you mean {' or '.join(repr(n) for n in near)}?"
         else:
             shown = ", ".join(names[:SHOWN])
-            if len(names) > SHOWN:
-                shown += f" and {len(names) - SHOWN:,} more" + (f": {listed}" if listed else "")
+            total = len(names) if total is None else total
+            if total > SHOWN:
+                shown += f" and {total - SHOWN:,} more" + (f": {listed}" if listed else "")
             hint = f"known: {shown}" if names else "none is known"
         super().__init__(f"unknown {kind} {name!r}; {hint}")
         self.name = name

@@ -335,7 +335,7 @@ class LabelSpace:
             raise InputError(f"{text!r} is the name of several labels, give an id: {shown}{more}")
         if not found:
             known = dict.fromkeys([*self.names, *self.ids])
-            raise UnknownNameError("label", text, self._near(text, known))
+            raise UnknownNameError("label", text, self._near(text, known), total=len(known))
         return found[0]
 
     def _names_to_numbers(self) -> dict[str, list[int]]:

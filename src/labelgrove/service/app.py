@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
-from labelgrove.service.bodies import check_texts, read
+from labelgrove.service.bodies import check_length, read
 from labelgrove.service.gate import NOTES, Gate
 from labelgrove.service.hangups import Terminal, take_hangups
 from labelgrove.service.library import Library
@@ -66,7 +66,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         asked = await read(request, schemas.TagRequest, limits)
         texts = asked.all()
         request.scope[NOTES]["texts"] = texts
-        check_texts(texts, limits)
+        check_length(limits, texts, "texts[{}]" if asked.texts else "text")
         desk = library.desk(asked.model)
         served = desk.served  # a reload meanwhile changes nothing
         answer = desk.tag(served, texts, asked.k, asked.threshold)
@@ -85,7 +85,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         """Tell which words of a text spoke for a label."""
         asked = await read(request, schemas.ExplainRequest, limits)
         request.scope[NOTES]["texts"] = [asked.text]
-        check_texts([asked.text], limits)
+        check_length(limits, [asked.text])
         desk = library.desk(asked.model)
         served = desk.served
         number = await asyncio.to_thread(served.number, asked.label)
@@ -101,7 +101,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         """Keep what is right about a text; it is on the disk when this answers."""
         asked = await read(request, schemas.FeedbackRequest, limits)
         request.scope[NOTES]["texts"] = [asked.text]
-        check_texts([asked.text], limits)
+        check_length(limits, [asked.text])
         desk = library.desk(asked.model)
         if desk.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")

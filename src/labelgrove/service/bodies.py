@@ -33,7 +33,7 @@ async def read(request: Request, kind: type[Asked], limits: Limits) -> Asked:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
+        found = error.errors(include_url=False)
         raise invalid(found, "the body") from None
 
 
@@ -85,13 +85,15 @@ def _too_many(texts: int, limits: Limits) -> ProblemError:
     )
 
 
-def check_texts(texts: list[str], limits: Limits) -> None:
-    """Refuse texts that are too long."""
+def check_length(limits: Limits, texts: list[str], place: str = "text") -> None:
+    """Refuse texts that are too long; ``place`` is where they stand, with ``{}`` for a number."""
     for number, text in enumerate(texts):
         if len(text) > limits.length:
+            where = place.format(number)
+            said = f"has {len(text):,} characters, at most {limits.length:,} are taken"
             raise ProblemError(
                 413,
-                f"texts[{number}] has {len(text):,} characters, at most {limits.length:,} are "
-                "taken: send its beginning, or start the service with a larger --max-length",
-                errors=[(f"texts[{number}]", f"{len(text):,} characters")],
+                f"{where} {said}: send its beginning, or start the service with a larger "
+                "--max-length",
+                errors=[(where, f"it {said}")],
             )

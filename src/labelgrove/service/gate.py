@@ -25,9 +25,7 @@ from labelgrove.service.rates import Rates
 from labelgrove.service.settings import Settings
 
 OPEN = frozenset({"/", "/healthz", "/openapi.json"})  # for those without a key; so is /static
-FREE = frozenset(
-    {"/healthz", "/metrics"}
-)  # asked by machines, as often as they like; so is /static
+FREE = frozenset({"/", "/healthz", "/metrics"})  # not counted; neither is /static
 NOTES = "labelgrove"  # where handlers leave in the scope what the log is to tell
 NEAR_IPV6 = 64  # bits that a client's addresses have in common
 

@@ -218,6 +218,8 @@ class Library:
                     self.metrics.reloads.labels("done").inc()
                     log.info("%s was loaded anew", name)
                     found.append(name)
+        if not found and not failed:
+            log.info("nothing was saved anew, so nothing was loaded")
         if failed:
             names = ", ".join(name for name, _ in failed)
             raise ProblemError(409, f"{names}: not loaded, the old one goes on", errors=failed)

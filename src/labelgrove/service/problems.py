@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from labelgrove.core.errors import InputError, LabelgroveError, UnknownNameError
 
+SHORT = 50  # characters of a value that is told
 MEDIA_TYPE = "application/problem+json"
 log = logging.getLogger("labelgrove.service")
 
@@ -101,8 +103,20 @@ def place(location: Sequence[str | int]) -> str:
 def _said(error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         return "there is no such field"
-    message = str(error["msg"])
-    return message.removeprefix("Value error, ")
+    if error["type"] == "string_pattern_mismatch":
+        return f"it is empty, or has a NUL character{_got(error)}"
+    if error["type"] == "value_error":
+        return str(error["msg"]).removeprefix("Value error, ") + _got(error)
+    return str(error["msg"]).replace("Input should be", "it should be", 1) + _got(error)
+
+
+def _got(error: Mapping[str, Any]) -> str:
+    """Return the value that is wrong, where it is short."""
+    value = error.get("input")
+    if not (value is None or isinstance(value, bool | int | float | str)):
+        return ""
+    shown = json.dumps(value, ensure_ascii=False)
+    return f", got {shown}" if len(shown) <= SHORT else ""
 
 
 def answer_problems(app: FastAPI) -> None:

@@ -67,6 +67,7 @@ def serve(
                 _Single(_config(app, settings), lambda: ready(address)).run([listening])
         else:
             _serve_in_workers(settings, listening, lambda: ready(address), terminal, progress)
+        logging.getLogger("labelgrove.service").info("stopped: what was asked is answered")
     finally:
         listening.close()
 
@@ -91,6 +92,8 @@ def _serve_in_workers(
     progress: Progress | None,
 ) -> None:
     for _, folder in settings.taggers:  # what is damaged is told here, once
+        if progress is not None:
+            progress.say(f"loading {folder}, in {settings.workers} workers")
         storage.read_manifest(folder, progress=progress)
     with tempfile.TemporaryDirectory(prefix="labelgrove-") as shared:
         told = replace(settings, shared=shared, supervisor=os.getpid())

@@ -61,7 +61,7 @@ const score = (value) => `${(100 * value).toFixed(1)}%`;
 function facts(model) {
   const { labels, documents, hierarchy, bytes, created, loaded, labelgrove, feedback } = model;
   const likely = Object.entries(model.thresholds ?? {})
-    .map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
+    .map(([name, value]) => `${name === "micro" ? "auto" : name} ${value.toFixed(2)}`).join(", ");
   return [
     ["Learned from", `${number(documents)} documents`],
     ["Labels", `${number(labels)}${hierarchy ? ", in a hierarchy" : ""}`],

@@ -2,6 +2,7 @@
 // Focus stays in the field; arrows move through the list, Enter takes, Escape closes.
 
 import { debounced, el, newId } from "./dom.js";
+import { several } from "./wording.js";
 
 /**
  * Return the field and its list.
@@ -35,6 +36,7 @@ export function combobox({ label, find, take }) {
   function close() {
     asked++; // what is still on its way comes too late
     options = [];
+    told.textContent = "";
     activate(-1);
     box.hidden = true;
     box.replaceChildren();
@@ -63,7 +65,7 @@ export function combobox({ label, find, take }) {
     }, option.content)));
     box.hidden = options.length === 0;
     input.setAttribute("aria-expanded", String(options.length > 0));
-    told.textContent = `${options.length} suggestions`;
+    told.textContent = several(options.length, "suggestion");
   }
 
   function move(step) {
@@ -76,6 +78,7 @@ export function combobox({ label, find, take }) {
     const exact = options.filter(({ text }) => text?.toLowerCase() === typed);
     if (active >= 0) choose(options[active]);
     else if (exact.length === 1) choose(exact[0]);
+    else if (options.length === 1) choose(options[0]);
     else if (typed) told.textContent = "Choose one of the suggestions with the arrow keys.";
   }
 

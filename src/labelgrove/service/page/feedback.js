@@ -77,6 +77,13 @@ export function feedback({ model, text, labels }) {
     if (!unsaved(judgement) || saving) return;
     const all = [...verdicts];
     problem.replaceChildren();
+    const field = panel.querySelector("input");
+    if (field.value.trim()) {
+      problem.append(el("p", {}, "“", words(field.value.trim()), "” is still in the field: choose ",
+        "it there with the arrow keys and Enter, or empty the field, then save."));
+      field.focus();
+      return;
+    }
     if (!noneFits && !all.some(([, { right }]) => right)) {
       askWhetherNoneFits();
       return;

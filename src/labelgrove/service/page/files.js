@@ -29,17 +29,14 @@ async function decoded(file) {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const reader = file.stream().getReader();
   const parts = [];
-  let bytes = 0;
   for (;;) {
     const { done, value } = await reader.read();
     try {
       parts.push(done ? decoder.decode() : decoder.decode(value, { stream: true }));
     } catch {
-      throw new Problem(`It is not UTF-8 (somewhere behind byte ${bytes}). Save it as UTF-8; `
-        + "in a spreadsheet choose “CSV UTF-8”.");
+      throw new Problem("It is not UTF-8. Save it as UTF-8; in a spreadsheet choose “CSV UTF-8”.");
     }
     if (done) return parts.join("");
-    bytes += value.length;
   }
 }
 
@@ -60,12 +57,13 @@ export function fileCard({ name, bytes, table }, { chosen, away }) {
   else if (menu.length === 2) menu.selectedIndex = 1;
   const preview = el("blockquote", { dir: "auto" });
   const hint = el("p", { class: "hint" },
-    "No column is called “text”. Choose the one with the texts.");
+    "No column is called “text”. Choose the one with the texts.",
+    unit === "row" && " The first row is taken for the names of the columns.");
 
   function choose() {
     const documents = menu.value === "" ? null : documentsOf(table, Number(menu.value));
     const first = documents?.find(({ text }) => text);
-    hint.hidden = documents !== null;
+    hint.hidden = documents !== null && found >= 0;
     preview.hidden = !first;
     preview.textContent = first ? beginning(first.text, 200) : "";
     chosen(documents);

@@ -23,6 +23,7 @@ function show(moved) {
   document.title = `${title.textContent} · labelgrove`;
   if (part === "labels") visitLabels();
   if (!moved) return;
+  if (part === "models") loadModels().then(showCards, () => {}); // it may have been loaded anew
   title.focus({ preventScroll: true });
   scrollTo(0, 0);
 }

@@ -37,8 +37,11 @@ export function newRun(documents, { name, unit, asked, limits }) {
   let busy = false;
   let looked = 0;
 
+  const warn = (event) => event.preventDefault(); // leaving the page would end it
+
   async function start() {
     busy = true;
+    addEventListener("beforeunload", warn);
     controller = new AbortController();
     button.textContent = "Cancel";
     button.onclick = () => controller.abort();
@@ -60,6 +63,7 @@ export function newRun(documents, { name, unit, asked, limits }) {
       button.onclick = start;
     }
     busy = false;
+    removeEventListener("beforeunload", warn);
     look();
   }
 

@@ -109,7 +109,8 @@ async function readLines(text) {
 export function documentsOf({ columns, rows }, column) {
   const ids = columns.findIndex((name) => name.toLowerCase() === "id");
   return rows.map(({ place, cells, problem }, i) => {
-    const id = String(cells?.[ids] || i + 1);
+    const given = cells?.[ids] ?? "";
+    const id = String(given === "" ? i + 1 : given);
     if (problem) return { id, place, problem };
     const text = cells[column];
     return typeof text === "string" ? { id, place, text }

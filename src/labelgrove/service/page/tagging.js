@@ -9,8 +9,8 @@ import { fileCard, readFile } from "./files.js";
 import { Problem, showProblem } from "./problems.js";
 import { ranking } from "./ranking.js";
 import { newRun } from "./run.js";
-import { onModel, served } from "./served.js";
-import { percent, several } from "./wording.js";
+import { loadModels, onModel, served } from "./served.js";
+import { listed, percent, several } from "./wording.js";
 
 const [form, area, go, second, threshold, clear] =
   ["tag-form", "text", "go", "second", "threshold", "clear"].map(byId);
@@ -18,7 +18,7 @@ const [said, problem, result] = ["said", "tag-problem", "result"].map(byId);
 let file = null; // `{ name, table, documents }` where a file is what is tagged
 let run = null; // the last file that was tagged
 let asking = null; // the call that is under way
-let shown = null; // the text that the labels on the page are of
+let shown = null; // `{ text, settings }` that the labels on the page are of
 
 export function startTagging() {
   form.addEventListener("submit", (event) => {
@@ -34,6 +34,9 @@ export function startTagging() {
   threshold.addEventListener("change", () => {
     byId("at-least").hidden = threshold.value !== "number";
   });
+  for (const field of [threshold, second, byId("k"), byId("least")]) {
+    field.addEventListener("change", textChanged);
+  }
   area.addEventListener("input", textChanged);
   clear.addEventListener("click", () => {
     area.value = "";
@@ -44,6 +47,7 @@ export function startTagging() {
   onModel(() => {
     offerSecond();
     if (shown === null && !run) welcome();
+    textChanged();
   });
 }
 
@@ -73,12 +77,18 @@ function welcome() {
 
 function textChanged() {
   clear.hidden = file !== null || !area.value;
-  const stale = shown !== null && (file !== null || area.value !== shown);
-  result.classList.toggle("stale", stale);
+  const other = file !== null || area.value !== shown?.text;
+  const stale = shown !== null && (other || settings() !== shown.settings);
+  result.classList.toggle("stale", stale || Boolean(run && file && file !== run.file));
   if (stale && !file) {
-    said.textContent = "The text has changed: these labels are of the one before.";
+    said.textContent = other ? "The text has changed: these labels are of the one before."
+      : "What is asked for has changed: press Tag to ask again.";
   }
 }
+
+/** All that is asked beside the text, to know whether it has changed. */
+const settings = () => JSON.stringify(
+  [served.chosen?.name, second.value, byId("k").value, threshold.value, byId("least").value]);
 
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
@@ -122,27 +132,29 @@ async function tagText(asked) {
   const mine = (asking = new AbortController());
   go.textContent = "Tagging …";
   const models = [served.chosen.name, second.value].filter(Boolean);
+  const askedFor = settings();
   try {
     const found = await Promise.all(models.map((model) =>
       call("v1/tag", { body: { ...asked, text, model }, signal: mine.signal })));
-    if (mine === asking) show(text, found);
+    if (mine === asking) show(text, found, askedFor);
   } catch (error) {
     if (mine !== asking) return;
     said.textContent = "";
     showProblem(problem, error);
+    if (error.status === 404) loadModels().catch(() => {}); // another model may be served now
   } finally {
     if (mine === asking) go.textContent = "Tag";
   }
 }
 
-function show(text, found) {
+function show(text, found, askedFor) {
   const [first, other] = found.map(({ model, results }) =>
     ({ text, model, labels: results[0].labels }));
   const notes = found.flatMap((answer) => answer.notes ?? []);
   const judged = served.models.find(({ name }) => name === first.model)?.feedback;
   const judging = judged ? feedback(first) : null;
   const list = { ...first, ...(judging && { beside: judging.buttons }) };
-  shown = text;
+  shown = { text, settings: askedFor };
   result.replaceChildren(...[
     ...notes.map((note) => el("p", { class: "note" }, note)),
     other ? comparison(list, other) : ranking(list),
@@ -153,7 +165,7 @@ function show(text, found) {
   const [best] = first.labels;
   said.textContent = best
     ? `${several(first.labels.length, "label")} by ${first.model}; `
-      + `the best is ${best.name}, ${percent(best.score)}.`
+      + `the best is ${listed([best.name])}, ${percent(best.score)}.`
     : `No label by ${first.model}.`;
   textChanged();
 }
@@ -174,6 +186,7 @@ function tagFile(asked) {
     name: file.name, unit: file.table.unit, limits: served.limits,
     asked: { ...asked, model: served.chosen.name },
   });
+  run.file = file;
   result.replaceChildren(run.view);
   bringIntoView();
   run.start();
@@ -206,6 +219,9 @@ function takeFiles() {
 async function take(files) {
   problem.replaceChildren();
   if (files.length === 0) return;
+  if (run?.isBusy()) {
+    return wrong("go", "A file is being tagged. Cancel that first, or wait for it.");
+  }
   if (files.length > 1) return showProblem(problem, new Problem("One file at a time."));
   const [{ name }] = files;
   said.textContent = `Reading ${name} …`;
@@ -221,6 +237,7 @@ async function take(files) {
     said.textContent = `${name} is in the field, ${length}. Press Tag.`;
   } catch (error) {
     said.textContent = "";
+    if (file) useText(); // else the file before would be tagged
     showProblem(problem, error, `${name}: `);
   }
 }

@@ -42,6 +42,7 @@ export function beginning(text, most = 160) {
 
 /** Names in a row, the first ones of many. */
 export function listed(names, most = 6) {
-  const shown = names.slice(0, most).join(", ");
+  // each between marks that keep letters of other directions to themselves
+  const shown = names.slice(0, most).map((name) => `\u2068${beginning(name, 60)}\u2069`).join(", ");
   return names.length > most ? `${shown} and ${number(names.length - most)} more` : shown;
 }
