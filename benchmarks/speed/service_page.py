@@ -156,7 +156,8 @@ def _quality(lines: list[Line]) -> list[str]:
         "Both do the same job: P@k in per cent of the labels received over HTTP for the first "
         f"{max(line['texts'] for line in scores.values()):,} of these texts; "
         "the trained model on disk (Annif's with its cached training file); memory of all "
-        "processes after the run (PSS), labelgrove with two workers."
+        "processes after the run (PSS), labelgrove with two workers (right after an install each "
+        "compiles its kernels once, which leaves it some 100 MB more until it is started anew)."
     )
     head = ["system", "P@1", "P@3", "P@5", "labels an answer", "on disk MB", "memory MB"]
     return [told, "", *_table(head, rows)]
