@@ -156,6 +156,7 @@ def test_workers_end_with_the_process_that_started_them(taggers):
 def test_a_service_ends_with_its_terminal(taggers, workers):
     process, terminal = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may have been started by nohup
         words = ["serve", str(taggers / "bonsai"), "--no-feedback", "--workers", workers]
         os.execv(sys.executable, [sys.executable, "-m", "labelgrove", *words, "--port", "0"])
     said = b""
