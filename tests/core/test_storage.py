@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +150,21 @@ def test_a_strange_folder_is_never_overwritten(tmp_path):
     with pytest.raises(InputError, match="nothing that labelgrove wrote"):
         save(tmp_path / "mine", {"a": 1}, overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_ctrl_c_while_a_folder_is_replaced_leaves_a_whole_one(saved, monkeypatch):
+    rename = Path.rename
+
+    def interrupted(path, target):
+        found = rename(path, target)
+        os.kill(os.getpid(), signal.SIGINT)  # after each step, also between the two
+        return found
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(saved, {"weights": np.zeros(3)}, overwrite=True)
+    storage.read_manifest(saved)
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
 def test_a_failure_while_writing_leaves_the_old(saved):
