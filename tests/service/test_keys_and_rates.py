@@ -1,5 +1,6 @@
 import re
 import stat
+import time
 
 import pytest
 
@@ -50,10 +51,11 @@ def test_each_key_opens(guarded):
 
 
 def test_who_asks_too_often_is_told_when_to_come_back(guarded):
-    answers = [guarded.ask("/v1/models", headers=bearer(SECOND)) for _ in range(40)]
+    began = time.monotonic()
+    answers = [guarded.ask("/v1/models", headers=bearer(SECOND)) for _ in range(80)]
     refused = [each for each in answers if each.status == 429]
     assert {each.status for each in answers} == {200, 429}
-    assert 5 <= len(refused) <= 15
+    assert len(answers) - len(refused) <= 30 + (time.monotonic() - began) / 2 + 1
     assert 1 <= int(refused[0].headers["retry-after"]) <= 2
     assert "ask again in" in refused[0].detail
     assert guarded.ask("/healthz").status == 200

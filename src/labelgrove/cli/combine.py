@@ -32,9 +32,7 @@ def combine(
     test: Annotated[
         Path | None, typer.Option(help="Documents to show on how far the taggers agree.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
-    ] = False,
+    overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,

@@ -36,9 +36,7 @@ def learn(
             help="Documents with labels to score on, before and after; not those of MORE."
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
-    ] = False,
+    overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,

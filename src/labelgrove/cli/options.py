@@ -22,6 +22,9 @@ OUTPUTS = ("json_to", "report", "markdown", "latex", "html")  # files that hold 
 
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Model = Annotated[str | None, typer.Option(help="Model; 'labelgrove models' lists them.")]
 Labels = Annotated[

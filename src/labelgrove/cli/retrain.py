@@ -52,9 +52,7 @@ def retrain(
             "the feedback is held out."
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
-    ] = False,
+    overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,

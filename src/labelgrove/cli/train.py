@@ -65,9 +65,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after an interruption: same data and settings.")
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
-    ] = False,
+    overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,

@@ -24,10 +24,11 @@ from labelgrove.service.library import Library
 from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
-from labelgrove.service.settings import is_loopback
+from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.static import files
 
 T = TypeVar("T")
+OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
 Handler = Callable[[Request], Awaitable[Response]]
 BY_PROXY = ("forwarded", "x-forwarded-for", "via")  # it speaks for others, from anywhere
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
@@ -83,9 +84,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
     )
     async def explain(request: Request) -> Response:
         """Tell which words of a text spoke for a label."""
-        asked = await read(request, schemas.ExplainRequest, limits)
-        request.scope[NOTES]["texts"] = [asked.text]
-        check_length(limits, [asked.text])
+        asked = await _read_one(request, schemas.ExplainRequest, limits)
         desk = library.desk(asked.model)
         served = desk.served
         number = await asyncio.to_thread(served.number, asked.label)
@@ -99,9 +98,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
     )
     async def feedback(request: Request) -> Response:
         """Keep what is right about a text; it is on the disk when this answers."""
-        asked = await read(request, schemas.FeedbackRequest, limits)
-        request.scope[NOTES]["texts"] = [asked.text]
-        check_length(limits, [asked.text])
+        asked = await _read_one(request, schemas.FeedbackRequest, limits)
         desk = library.desk(asked.model)
         if desk.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
@@ -229,6 +226,14 @@ async def _end_with(supervisor: int) -> None:
     while os.getppid() == supervisor:
         await asyncio.sleep(WATCH)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _read_one(request: Request, kind: type[OneText], limits: Limits) -> OneText:
+    """Return a request about one text, which the log may tell."""
+    asked = await read(request, kind, limits)
+    request.scope[NOTES]["texts"] = [asked.text]
+    check_length(limits, [asked.text])
+    return asked
 
 
 async def _in_time(answer: Awaitable[T], seconds: float) -> T:

@@ -9,6 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -45,7 +46,7 @@ class Gate:
         The paths there are; requests of any other count as ``other``.
     direct
         Answers to requests that are asked most, by method and path: the app knows them too, but
-        its way to them takes as long as the answer.
+        its way to them takes nearly as long as the answer.
     """
 
     def __init__(
@@ -198,8 +199,9 @@ class Gate:
             told += f" texts={len(texts)}"
             if self._log == "texts":  # as JSON: no text can look like another line
                 told += " " + json.dumps(list(texts))
-        # as the log does, but for what looking up the caller takes
-        sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {told}\n")
+        with suppress(OSError):  # nobody reads the log any more
+            # as logging does, but for what looking up the caller takes
+            sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {told}\n")
 
 
 @lru_cache(1_000)

@@ -170,7 +170,7 @@ class Library:
         self.settings = settings
         self.metrics = Metrics()
         self._desks: dict[str, Desk] = {}
-        self._reloading: asyncio.Lock | None = None
+        self._reloading = asyncio.Lock()
         shown = progress or Silent()
         for (name, folder), feedback in zip(settings.taggers, settings.feedback, strict=True):
             if feedback is not None:
@@ -201,8 +201,6 @@ class Library:
 
         A tagger that cannot be loaded goes on as it was, and that is told.
         """
-        if self._reloading is None:
-            self._reloading = asyncio.Lock()
         found, failed = [], []
         async with self._reloading:
             for name, desk in self._desks.items():

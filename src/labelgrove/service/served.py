@@ -65,9 +65,7 @@ class Served:
         self.manifest = storage.read_manifest(folder, progress=progress)
         self.tagger = Tagger.load(folder, verify=False)  # it was, a moment ago
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
-        self.bytes = storage.size(folder)
-        self.loaded = datetime.now(UTC).isoformat(timespec="seconds")
-        self.card = self._card()
+        self.card = self._card(storage.size(folder))
         self._written: dict[str, bytes] = {}
         for tags in self.tagger.tag([FIRST_TEXT], k=1):
             for tag in tags:
@@ -196,7 +194,7 @@ class Served:
 
     # --- card ---------------------------------------------------------------------------------
 
-    def _card(self) -> dict[str, Any]:
+    def _card(self, size: int) -> dict[str, Any]:
         """Return the model card, but for what depends on the service."""
         manifest = self.manifest
         known = MODELS.entries().get(manifest["model"])
@@ -209,9 +207,9 @@ class Served:
             "labels": manifest["labels"],
             "documents": manifest["documents"],
             "hierarchy": len(self.labels.parents.indices) > 0,
-            "bytes": self.bytes,
+            "bytes": size,
             "created": manifest["created"],
-            "loaded": self.loaded,
+            "loaded": datetime.now(UTC).isoformat(timespec="seconds"),
             "labelgrove": manifest["labelgrove"],
             "settings": _public(manifest["settings"]),
             "features": {
