@@ -114,6 +114,9 @@ def test_labels_are_found_by_the_beginning_of_a_word(service):
     assert labels(service, q="colo") == (["colour", "shade"], False)  # the frequent one first
     assert labels(service, q="TREE") == (["fruit"], False)
     assert labels(service, q="ruit") == ([], False)
+    assert labels(service, q="thing") == (["thing"], False)
+    assert labels(service, q="cak") == (["cake"], False)
+    assert labels(service, q="shade") == (["shade"], False)
     assert labels(service, q="%20") == ([], False)
     assert labels(service, q="colo", limit=1) == (["colour"], True)
     assert labels(service, q="colo", limit=1, offset=1) == (["shade"], False)
@@ -196,6 +199,17 @@ def test_feedback_is_on_the_disk_when_it_is_acknowledged(service):
         "id": "7",
         "model": "bonsai",
     }
+
+
+def test_spaces_around_a_label_make_no_new_one(service):
+    asked = {"text": "a pear", "labels": [" fruit ", "Fruit  of trees"], "allow_new": True}
+    assert service.ask("/v1/feedback", asked).json == {
+        "model": "bonsai",
+        "labels": ["fruit"],
+        "new": [],
+        "stored": True,
+    }
+    assert service.ask("/v1/feedback", {**asked, "allow_new": False}).status == 200
 
 
 def test_a_new_label_is_taken_only_where_it_is_meant(service):

@@ -72,6 +72,13 @@ def test_a_search_finds_what_trying_every_name_finds(ids, beginning, offset, lim
     assert found == plain_search(space, beginning)[offset : offset + limit]
 
 
+def test_a_search_finds_ids_too():
+    space = LabelSpace(["cs.DS", "cs.CL"], [1, 2], 3, names=["Structures", "Language"])
+    search = LabelSearch(space)
+    assert search.find("CS.d", 0, 9) == [0]
+    assert search.find("cs", 0, 9) == [1, 0]
+
+
 def test_settings_reach_workers_as_they_are():
     settings = Settings(
         taggers=(("a", "b"), ("c", "d")),

@@ -281,13 +281,13 @@ def _feedback_record(
 
 def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> list[str]:
     found: dict[str, None] = {}
-    for label in labels:
+    for given in labels:
+        label = given if served.labels.lookup(given) else " ".join(given.split())
+        if not label:
+            raise ProblemError(422, f"{given!r} is no label: it is empty")
         if allow_new and not served.labels.lookup(label):
-            name = " ".join(label.split())
-            if not name:
-                raise ProblemError(422, f"{label!r} is no label: it is empty")
-            found[name] = None
-            new.append(name)
+            found[label] = None
+            new.append(label)
             continue
         try:
             found[served.labels.ids[served.number(label)]] = None

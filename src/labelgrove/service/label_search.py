@@ -1,4 +1,4 @@
-"""Labels by the beginning of a word of their names, in the memory of the names themselves."""
+"""Labels by the beginning of a word of their names or ids, in the memory of these themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BETWEEN = re.compile(r"[\W_]+")
 
 
 class LabelSearch:
-    """Finds labels of whose name a word begins with some letters, frequent labels first.
+    """Finds labels of whose name or id a word begins with some letters, frequent labels first.
 
     All names stand in one string, the most frequent first, so that a search is one pass of
     `str.find` over it, which stops as soon as enough is found.
@@ -36,7 +36,7 @@ class LabelSearch:
         counts = np.zeros(len(space), np.int64)
         counts[: space.n_labels] = space.counts
         self._order = np.argsort(-counts, kind="stable")
-        names = [_plain(space.names[number]) for number in self._order.tolist()]
+        names = [_plain(_called(space, number)) for number in self._order.tolist()]
         self._text = "".join(f"{BREAK} {name}" for name in names)
         self._ends = np.cumsum([len(name) + 2 for name in names])
 
@@ -52,6 +52,12 @@ class LabelSearch:
             place = int(np.searchsorted(self._ends, at, side="right"))
             yield int(self._order[place])
             at = int(self._ends[place])  # on with the next name
+
+
+def _called(space: LabelSpace, number: int) -> str:
+    """Return a label's name, with its id behind it where that is another word."""
+    name, label = space.names[number], space.ids[number]
+    return name if name == label else f"{name} {label}"
 
 
 def _plain(text: str) -> str:

@@ -130,7 +130,7 @@ class LabelQuery(Strict):
     q: str = Field(
         "",
         max_length=LONGEST_NAME,
-        description="Labels of whose name a word begins so, frequent ones first.",
+        description="Labels of whose name or id a word begins so, frequent ones first.",
     )
     parent: str = Field(
         "",

@@ -166,7 +166,7 @@ class Served:
         )
 
     def find(self, beginning: str, offset: int, limit: int) -> list[int]:
-        """Return the numbers of labels of whose name a word begins so."""
+        """Return the numbers of labels of whose name or id a word begins so."""
         return self._search.find(beginning, offset, limit)
 
     def below(self, parent: int | None, offset: int, limit: int) -> list[int]:
