@@ -51,13 +51,13 @@ def test_an_unknown_setting_is_named():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"width": "x"}, "width of Part must be a whole number, got 'x'"),
+        ({"width": "x"}, "width must be a whole number, got 'x'"),
         ({"width": 1.5}, "a whole number"),
         ({"width": True}, "a whole number"),
-        ({"share": "x"}, "share of Part must be a number"),
-        ({"lower": "False"}, "lower of Part must be true or false, got 'False'"),
+        ({"share": "x"}, "share must be a number"),
+        ({"lower": "False"}, "lower must be true or false, got 'False'"),
         ({"lower": 0}, "true or false"),
-        ({"most": "x"}, "most of Part must be a whole number or None"),
+        ({"most": "x"}, "most must be a whole number or None"),
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"seed": 2**70}, "seed must be a whole number from 0"),
         ({"seed": None}, "seed"),

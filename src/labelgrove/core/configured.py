@@ -7,80 +7,102 @@ searches ask an estimator for a few methods only; they are here.
 from __future__ import annotations
 
 import inspect
-import re
-from dataclasses import fields
-from importlib import import_module
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, get_type_hints
 
 from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.ranges import Range
+from labelgrove.core.settings import Setting
 from labelgrove.core.threads import workers
-
-ELSEWHERE = re.compile(r"as for `([\w.]+)\.(\w+)`")  # a docstring that points to another class
 
 
 class Configured:
     """Something whose constructor arguments are its settings, stored as they are given.
 
+    A class declares its settings in its body, and needs no constructor then. One that has a
+    constructor of its own has that constructor's arguments as settings.
+
     Examples
     --------
+    >>> from labelgrove.core.settings import setting
     >>> class Beam(Configured):
-    ...     def __init__(self, width=10):
-    ...         self.width = width
-    >>> Beam(3).get_params()
+    ...     width: int = setting(10, "Nodes that are kept.", least=1)
+    >>> Beam(width=3).get_params()
     {'width': 3}
-    >>> Beam().set_params(width=5)
-    Beam(width=5)
+    >>> Beam().set_params(width=0).check_settings()
+    Traceback (most recent call last):
+    labelgrove.core.errors.InputError: width must be a whole number from 1, got 0
     """
 
-    shared: ClassVar[type | None] = None
+    _declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        found: dict[str, Setting] = {}
+        for base in reversed(cls.__mro__[1:]):
+            found |= base.__dict__.get("_declared", {})
+        hints = _hints(cls)
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Setting):
+                own = Setting(**{**vars(value), "hint": hints.get(name, Any)})
+                found[name] = own.over(found[name]) if name in found else own
+            elif name in found:  # another default
+                found[name] = Setting(value, hint=hints.get(name, Any)).over(found[name])
+            else:
+                continue
+            setattr(cls, name, found[name].default)
+        cls._declared = MappingProxyType(found)
+        if cls.__init__ is Configured.__init__:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [inspect.Parameter(k, kind, default=s.default) for k, s in found.items()]
+            )
+
+    def __init__(self, **settings: Any) -> None:
+        for name, known in self._declared.items():
+            setattr(self, name, settings.pop(name, known.default))
+        if settings:
+            raise TypeError(f"{type(self).__name__} has no setting {next(iter(settings))!r}")
+
+    @classmethod
+    def settings(cls) -> dict[str, Setting]:
+        """Return all settings by name: those declared, or the constructor's arguments."""
+        if cls.__init__ is Configured.__init__:
+            return dict(cls._declared)
+        hints, meanings = _constructor_hints(cls), _parameters(cls.__doc__ or "")
+        found: dict[str, Setting] = {}
+        for each in inspect.signature(cls).parameters.values():
+            if each.kind is each.VAR_KEYWORD:
+                found |= {k: s for k, s in cls._declared.items() if k not in found}
+            else:
+                own = Setting(each.default, meanings.get(each.name), hint=hints.get(each.name, Any))
+                declared = cls._declared.get(each.name)
+                found[each.name] = own if declared is None else own.over(declared)
+        return found
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Return the settings and what they are unless they are given.
-
-        These are the constructor's arguments and, if it passes on others (``**``), the fields of
-        the dataclass ``shared``.
-        """
-        parameters = inspect.signature(cls).parameters.values()
-        own = {each.name: each.default for each in parameters if each.kind is not each.VAR_KEYWORD}
-        if cls.shared is None:
-            return own
-        return own | {each.name: each.default for each in fields(cls.shared)}
+        """Return the settings and what they are unless they are given."""
+        return {name: each.default for name, each in cls.settings().items()}
 
     @classmethod
     def setting_names(cls) -> list[str]:
         """Return the names of the settings."""
-        return list(cls.defaults())
+        return list(cls.settings())
 
     @classmethod
     def meanings(cls) -> dict[str, str]:
-        """Return what each setting means, as docstrings say; empty where they do not.
+        """Return what each setting means; empty where nothing says so."""
+        return {name: each.help or "" for name, each in cls.settings().items()}
 
-        Where one says "as for" another class, that class is asked.
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which settings are worth searching, and where; `labelgrove tune` looks there.
 
-        Examples
-        --------
-        >>> class Beam(Configured):
-        ...     '''Search.
-        ...
-        ...     Parameters
-        ...     ----------
-        ...     width
-        ...         Nodes that are
-        ...         kept.
-        ...     '''
-        ...     def __init__(self, width=10):
-        ...         self.width = width
-        >>> Beam.meanings()
-        {'width': 'Nodes that are kept.'}
+        The defaults lie in these ranges.
         """
-        told: dict[str, str] = {}
-        for each in (*reversed((cls.shared or object).__mro__), *reversed(cls.__mro__)):
-            told |= _parameters(each.__dict__.get("__doc__") or "")
-        return {name: _followed(name, told.get(name, "")) for name in cls.setting_names()}
+        return {name: each.search for name, each in cls.settings().items() if each.search}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; with ``deep`` also those of nested parts, as ``part__setting``."""
@@ -109,24 +131,16 @@ class Configured:
         return self
 
     def check_settings(self) -> None:
-        """Refuse settings whose values do not fit the types of the constructor's arguments.
+        """Refuse values of a wrong type or out of bounds.
 
-        A subclass that also refuses values out of range does so here: whoever builds it is told
-        before long work begins.
+        A subclass that also refuses combinations does so here: a user is told before long work
+        begins.
         """
-        try:
-            hints = get_type_hints(type(self).__init__)
-            if self.shared is not None:
-                hints |= get_type_hints(self.shared)
-        except NameError:  # names that only a type checker sees
-            hints = {}
-        for name, value in self._own().items():
-            if name in hints and not _fits(value, hints[name]):
-                raise InputError(
-                    f"{name} of {type(self).__name__} must be {_described(hints[name])}, "
-                    f"got {value!r}"
-                )
-            if name == "seed" and not (_fits(value, int) and 0 <= value < 2**63):
+        for name, known in self.settings().items():
+            value = getattr(self, name)
+            if (words := known.problem(value)) is not None:
+                raise InputError(f"{name} must be {words}, got {value!r}")
+            if name == "seed" and not 0 <= value < 2**63:
                 raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, got {value!r}")
             if name == "threads":
                 workers(value)
@@ -172,13 +186,18 @@ def _parameters(docstring: str) -> dict[str, str]:
     return {name: " ".join(text).replace("``", "") for name, text in found.items()}
 
 
-def _followed(name: str, meaning: str) -> str:
-    """Return what a setting means, where need be by the class that a docstring points to."""
-    found = ELSEWHERE.search(meaning)
-    if found is None:
-        return meaning
-    other: type[Configured] = getattr(import_module(found[1]), found[2])
-    return other.meanings().get(name, meaning)
+def _hints(cls: type) -> dict[str, Any]:
+    """Return the types of the settings that a class declares itself."""
+    names = {name for name, value in vars(cls).items() if isinstance(value, Setting)}
+    own = {k: v for k, v in cls.__dict__.get("__annotations__", {}).items() if k in names}
+    return get_type_hints(type("Hints", (), {"__annotations__": own, "__module__": cls.__module__}))
+
+
+def _constructor_hints(cls: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls.__init__)
+    except NameError:  # names that only a type checker sees
+        return {}
 
 
 def _fresh(value: Any) -> Any:
@@ -189,27 +208,3 @@ def _fresh(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_fresh(each) for each in value)
     return value
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of a type; types other than the simple ones fit always."""
-    if get_origin(hint) in (Union, UnionType):
-        return any(_fits(value, each) for each in get_args(hint))
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if hint in (int, float):
-        kinds: Any = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
-        return isinstance(value, kinds) and not isinstance(value, bool)
-    if hint in (bool, str, NoneType):
-        return isinstance(value, (hint, np.bool_) if hint is bool else hint)
-    return True
-
-
-def _described(hint: Any) -> str:
-    """Return a type in a user's words."""
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(_described(each) for each in get_args(hint))
-    if get_origin(hint) is Literal:
-        return " or ".join(repr(each) for each in get_args(hint))
-    return words.get(hint, "None" if hint is NoneType else str(hint))

@@ -20,7 +20,6 @@ from labelgrove.core import storage
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, TokenSequences
-from labelgrove.core.ranges import Range
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
 
@@ -226,11 +225,13 @@ class Classifier(Part):
         raise InputError(f"{self.name} cannot tell in advance what its training takes")
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
-        """Tell what in row ``i`` spoke for ``label``."""
-        raise InputError(
-            f"{self.name} cannot explain its rankings; combine it with a model that can, such as "
-            "bonsai, or ask that"
-        )
+        """Return how much each feature or token of row ``i`` spoke for ``label``."""
+        self.check_fitted()
+        if not 0 <= i < X.shape[0]:
+            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
+        if not 0 <= label < self.n_labels_:
+            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
+        return self._explain(X, i, label)
 
     def score(self, X: Features, Y: csr_array) -> float:
         """Return the mean nDCG@5."""
@@ -244,13 +245,12 @@ class Classifier(Part):
     def _rank(self, X: Features, k: int) -> Ranking:
         """Rank; 1 <= k <= L."""
 
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return which settings are worth searching, and where; `labelgrove tune` looks there.
-
-        The defaults lie in these ranges.
-        """
-        return {}
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Explain; the row and the label exist."""
+        raise InputError(
+            f"{self.name} cannot explain its rankings; combine it with a model that can, such as "
+            "bonsai, or ask that"
+        )
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
