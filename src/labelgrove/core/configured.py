@@ -55,9 +55,10 @@ class Configured:
         cls._declared = MappingProxyType(found)
         if cls.__init__ is Configured.__init__:
             kind = inspect.Parameter.KEYWORD_ONLY
-            cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-                [inspect.Parameter(k, kind, default=s.default) for k, s in found.items()]
-            )
+            arguments = [inspect.Parameter(k, kind, default=s.default) for k, s in found.items()]
+        else:
+            _, *arguments = inspect.signature(cls.__init__).parameters.values()
+        cls.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
 
     def __init__(self, **settings: Any) -> None:
         for name, known in self._declared.items():

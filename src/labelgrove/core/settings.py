@@ -52,6 +52,7 @@ class Setting:
     below: float | None = None
     rule: Rule | None = None
     search: Range | None = None
+    only: tuple[str, ...] | None = None
     hint: Any = Any
 
     def over(self, inherited: Setting) -> Setting:
@@ -129,6 +130,7 @@ def setting(
     below: float | None = None,
     rule: Rule | None = None,
     search: Range | None = None,
+    only: tuple[str, ...] | None = None,
 ) -> Any:
     """Declare a setting of a class.
 
@@ -147,8 +149,10 @@ def setting(
         A condition for values that are no numbers, or that bounds cannot express.
     search
         Where `labelgrove tune` searches.
+    only
+        The forms of the class that have a use for it, in words of that class; None for all.
     """
-    return Setting(default, help, least, most, above, below, rule, search)
+    return Setting(default, help, least, most, above, below, rule, search, only)
 
 
 def sizes(example: Sequence[int]) -> Rule:

@@ -23,7 +23,7 @@ SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Shortlist:
     """Labels of each text that are to be judged.
 
     Parameters
@@ -40,8 +40,8 @@ class Candidates:
     odds: NDArray[np.float32]
     true: NDArray[np.bool_]
 
-    def __getitem__(self, rows: Rows) -> Candidates:
-        return Candidates(self.labels[rows], self.odds[rows], self.true[rows])
+    def __getitem__(self, rows: Rows) -> Shortlist:
+        return Shortlist(self.labels[rows], self.odds[rows], self.true[rows])
 
 
 class FirstStage:
@@ -142,7 +142,7 @@ def shares_of(Y: csr_array, folds: int, seed: int) -> NDArray[np.int64]:
     return shares
 
 
-def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
+def shortlist_of(ranking: Ranking, Y: csr_array | None = None) -> Shortlist:
     """Return the labels of a ranking as candidates.
 
     Parameters
@@ -157,7 +157,7 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
     Examples
     --------
     >>> ranking = Ranking(np.array([[3, 0, 1, 4]]), np.array([[0.9, 0.5, 0.4, 0.1]]))
-    >>> found = candidates_of(ranking, csr_array(np.array([[0, 1, 1, 0, 0]])))
+    >>> found = shortlist_of(ranking, csr_array(np.array([[0, 1, 1, 0, 0]])))
     >>> found.labels.tolist(), found.true.tolist()
     ([[3, 0, 1, 2]], [[False, False, True, True]])
     """
@@ -168,7 +168,7 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
     odds[labels < 0] = least
     true = np.zeros(labels.shape, bool)
     if Y is None:
-        return Candidates(labels, odds, true)
+        return Shortlist(labels, odds, true)
     true, counts = ranking.hits(Y), np.bincount(Y.indices, minlength=Y.shape[1])
     for row in np.flatnonzero(true.sum(axis=1) < np.diff(Y.indptr)):
         own = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
@@ -180,7 +180,7 @@ def candidates_of(ranking: Ranking, Y: csr_array | None = None) -> Candidates:
         last = odds[row][named].min() if named.any() else least
         labels[row, places], true[row, places] = missed[: len(places)], True
         odds[row, places] = last
-    return Candidates(labels, odds, true)
+    return Shortlist(labels, odds, true)
 
 
 def behind(judged: Ranking, first: Ranking, k: int) -> Ranking:

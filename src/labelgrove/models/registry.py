@@ -61,7 +61,7 @@ MODELS: Registry[Classifier] = Registry(
             "transformers",
         ),
         "aplc-xlnet": Entry(
-            "labelgrove.models.neural.aplc:AplcXlnet",
+            "labelgrove.models.neural.aplc_xlnet:AplcXlnet",
             "any pretrained transformer, rare labels in clusters behind gates",
             "Ye et al. 2020",
             "transformers",

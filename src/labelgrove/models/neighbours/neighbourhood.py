@@ -117,7 +117,7 @@ class Neighbourhood:
             check_source(self.vectors)
         elif self.by == "encoder":
             self._check_encoder()
-            from labelgrove.models.neural.parts.pretrained import skeleton, width_of
+            from labelgrove.models.neural.readers.huggingface import skeleton, width_of
 
             width_of(skeleton(self.encoder))
 
@@ -163,7 +163,7 @@ class Neighbourhood:
                 )
         elif self.by == "encoder":
             self._check_encoder()
-            from labelgrove.models.neural.parts.sentences import SentenceEncoder
+            from labelgrove.models.neural.readers.sentences import SentenceEncoder
 
             self._sentences = SentenceEncoder.load(self.encoder, self.length)
             self._check_tokenizer(rows)
@@ -372,7 +372,7 @@ class Neighbourhood:
         found.memory = Memory.read(folder / "documents")
         if found.by == "encoder":
             found._check_encoder()
-            from labelgrove.models.neural.parts.sentences import SentenceEncoder
+            from labelgrove.models.neural.readers.sentences import SentenceEncoder
 
             found._sentences = SentenceEncoder.from_state(storage.read_values(folder / "encoder"))
         return found

@@ -1,4 +1,6 @@
-"""Neural models: an encoder, a label scorer and a choice of candidates, one file a paper.
+"""Neural models: a reader, a scorer, candidates and a prior, put together in one file a paper.
 
-What they share is in ``parts`` (what networks are made of) and ``training`` (how they learn).
+``readers`` turn a text into vectors, ``scorers`` turn vectors into log odds of labels,
+``candidates`` decide which labels are judged, ``priors`` are log odds to start from. ``estimator``
+fits, ranks, explains and saves what is made of them; ``training`` is the loop.
 """

@@ -13,101 +13,99 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from torch import Tensor
-
 from labelgrove.core.errors import InputError
-from labelgrove.core.features import TokenSequences
+from labelgrove.core.ranges import Real
+from labelgrove.core.settings import POWER_OF_TWO, setting, sizes
 from labelgrove.labels import LabelTree
-from labelgrove.models.neural.attention import AttentionClassifier
-from labelgrove.models.neural.parts.attention_network import AttentionNetwork
-from labelgrove.models.neural.parts.samplers import Everything, Sampler, Uniform
-from labelgrove.models.neural.training.estimate import Size
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.candidates.base import Candidates
+from labelgrove.models.neural.candidates.tree import TreeLabels
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.settings import TABLES, UNITS
+from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 
 WIDEST = 2048  # nodes of the first level at most: all of them are judged for every text
 
 
-class AttentionXml(AttentionClassifier):
+class AttentionXml(NeuralClassifier):
     """A recurrent network over the words, and for every label its own attention to them.
 
     Few labels are all judged at once. Many are reached down a shallow, wide tree, each level with
     a network of its own that begins with the weights of the level above and judges the children of
     the likeliest ``parents``.
-
-    Parameters
-    ----------
-    units
-        Of the recurrent layer, per direction.
-    layers
-        Sizes of the fully connected layers that all labels share.
-    dropout
-        On the recurrent layer's output.
-    tree
-        ``"auto"`` for a tree where it is cheaper than none, ``"always"``, ``"never"``.
-    max_leaf
-        Labels below a node of the tree's last level at most.
-    branching
-        Children of the other nodes, a power of two (K of Algorithm 1).
-    levels
-        Levels of clusters (H of Algorithm 1); None for so many that the first has no more than
-        2,048 nodes.
-    parents
-        Nodes whose children are judged for a text.
-    ensemble
-        Networks, or trees of networks, whose probabilities are averaged; they differ by their
-        seeds. The published scores are of three.
-    sampler
-        ``"auto"``: all labels, or all below the likeliest parents, are judged. ``"uniform"``:
-        there is no tree, and training judges a text's labels and others at random.
-    candidates
-        Labels that are then judged for a text, its own and those drawn.
-    level_epochs
-        Epochs of the levels below the first; None for as many as of the first.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
     """
 
     name: ClassVar[str] = "attentionxml"
 
-    def __init__(
-        self,
-        units: int = 256,
-        layers: Sequence[int] = (256,),
-        dropout: float = 0.5,
-        tree: Literal["auto", "always", "never"] = "auto",
-        max_leaf: int = 64,
-        branching: int = 8,
-        levels: int | None = None,
-        parents: int = 15,
-        ensemble: int = 1,
-        sampler: Literal["auto", "uniform"] = "auto",
-        candidates: int = 500,
-        level_epochs: int | None = None,
-        **training: Any,
-    ) -> None:
-        super().__init__(**training)
-        self.units = units
-        self.layers = layers
-        self.dropout = dropout
-        self.tree = tree
-        self.max_leaf = max_leaf
-        self.branching = branching
-        self.levels = levels
-        self.parents = parents
-        self.ensemble = ensemble
-        self.sampler = sampler
-        self.candidates = candidates
-        self.level_epochs = level_epochs
+    units: int = UNITS
+    layers: Sequence[int] = setting(
+        (256,), "Sizes of the fully connected layers that all labels share.", rule=sizes([256])
+    )
+    dropout: float = setting(
+        0.5, "Dropout on the recurrent layer's output.", least=0, below=1, only=TABLES,
+        search=Real(0.1, 0.7),
+    )  # fmt: skip
+    tree: Literal["auto", "always", "never"] = setting(
+        "auto", "Reach labels down a tree: auto for where that is cheaper, always, or never."
+    )
+    max_leaf: int = setting(64, "Labels below a node of the tree's last level at most.", least=1)
+    branching: int = setting(
+        8, "Children of the tree's other nodes (K of Algorithm 1).", rule=POWER_OF_TWO
+    )
+    levels: int | None = setting(
+        None,
+        "Levels of clusters (H of Algorithm 1); None for so many that the first has no more than "
+        "2,048 nodes.",
+        least=1,
+    )
+    parents: int = setting(15, "Nodes of a level whose children are judged for a text.", least=1)
+    ensemble: int = setting(
+        1,
+        "Networks, or trees of networks, whose probabilities are averaged; they differ by their "
+        "seeds. The published scores are of three.",
+        least=1,
+    )
+    sampler: Literal["auto", "uniform"] = setting(
+        "auto",
+        "auto: all labels, or all below the likeliest parents, are judged. uniform: there is no "
+        "tree, and training judges a text's labels and others at random.",
+    )
+    candidates: int = setting(
+        500, "Labels judged for a text: those drawn by sampler=uniform, or the first stage's best."
+    )
+    level_epochs: int | None = setting(
+        None, "Epochs of the levels below the first; None for as many as of the first.", least=0
+    )
 
     def check_settings(self) -> None:
-        """Refuse a tree where labels are drawn at random as well."""
+        """Refuse a tree where labels are drawn at random, or named by a first stage, as well."""
         super().check_settings()
         if self.sampler == "uniform" and self.tree == "always":
             raise InputError("sampler='uniform' has no tree: leave out tree='always', or sampler")
+        if self.first != "none" and (self.sampler == "uniform" or self.tree == "always"):
+            raise InputError(
+                f"first={self.first!r} names the labels that are judged: leave out "
+                "sampler='uniform' and tree='always', or set first='none'"
+            )
 
-    # --- what is particular to it -------------------------------------------------------------
+    def _word_network(self, n_inputs: int) -> BiLSTM:
+        return BiLSTM(n_inputs, self.units, self.dropout)
+
+    def _scorer(self, reader: Reader, start: LabelStart) -> LabelAttentionScorer:
+        return LabelAttentionScorer(start, reader.n_vector, self.layers)
+
+    def _candidates(self, n_labels: int) -> Candidates:
+        if n_labels <= self.max_leaf or not self._wants_tree(n_labels):
+            drawn = self.candidates if self.sampler == "uniform" else None
+            return AllLabels(self.batch, self.ensemble, drawn)
+        return TreeLabels(
+            self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
+            judged=self.parents * max(self.max_leaf, self.branching), ensemble=self.ensemble,
+            level_epochs=self.level_epochs, seed=self.seed, threads=self.threads,
+        )  # fmt: skip
 
     def _wants_tree(self, n_labels: int) -> bool:
         """Tell whether going down a tree costs less than judging all labels.
@@ -131,27 +129,6 @@ class AttentionXml(AttentionClassifier):
 
     def _kept(self, tree: LabelTree) -> list[int]:
         return [self.parents] * (tree.depth - 1)
-
-    def _built(self, vectors: Tensor, tree: LabelTree | None, number: int) -> AttentionNetwork:
-        if tree is None:
-            n_labels, sparse = self.n_labels_, self.sampler == "uniform"
-        else:
-            n_labels, sparse = tree.n_nodes(number + 1), number > 0
-        return AttentionNetwork(*self._readers(vectors), self.layers, n_labels, sparse)
-
-    def _flat_sampler(self, Y: csr_array) -> Sampler:
-        return Uniform(Y, self.candidates) if self.sampler == "uniform" else Everything()
-
-    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
-        n_labels = len(counts)
-        if not self._grows(n_labels):
-            chosen = min(self.candidates, n_labels) if self.sampler == "uniform" else None
-            return [self._size(X, n_labels, chosen)]
-        chosen = self.parents * max(self.max_leaf, self.branching)
-        return [
-            self._size(X, n, chosen if number else None)
-            for number, n in enumerate(self._level_sizes(n_labels))
-        ]
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -22,204 +22,161 @@ Where the paper is silent or cannot be meant (see also `CrossAttention`):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from scipy.sparse import csr_array
+from torch import Tensor
 
-from labelgrove.core.ranges import Range, Real
-from labelgrove.models.neural.joint import JointClassifier
-from labelgrove.models.neural.parts.cooccurrence import GivenTask, PairTask
-from labelgrove.models.neural.parts.cross_attention import CrossAttention
-from labelgrove.models.neural.parts.joint import JointNetwork, JointReader, Reading
-from labelgrove.models.neural.parts.outputs import shares_of
-from labelgrove.models.neural.training.settings import JointTraining, Training
-
-
-class LacoNetwork(JointNetwork):
-    """A vector of the text by cross attention, a linear layer to labels, and tasks beside it.
-
-    Parameters
-    ----------
-    reader
-        Of texts and labels.
-    cross
-        Makes the vector; None takes what stands for the text in the transformer.
-    shares
-        Share of the documents that have each label, shape (L,), as probable as which it begins.
-    dropout
-        In front of the labels.
-    second
-        Whether it is the second stage.
-    plcp, clcp
-        The tasks beside the labels, with their weights; None for none.
-    """
-
-    def __init__(
-        self,
-        reader: JointReader,
-        cross: CrossAttention | None,
-        shares: Tensor,
-        dropout: float,
-        second: bool,
-        plcp: tuple[PairTask, float] | None = None,
-        clcp: tuple[GivenTask, float] | None = None,
-    ) -> None:
-        super().__init__(reader, second)
-        self.cross, self.dropout = cross, nn.Dropout(dropout)
-        self.output = nn.Linear(reader.n_outputs, len(shares))
-        self.own = nn.Linear(reader.n_outputs, 1, bias=False) if second else None
-        with torch.no_grad():
-            self.output.bias.copy_(shares.logit())
-        if self.own is not None:
-            nn.init.zeros_(self.own.weight)
-            nn.init.zeros_(self.output.weight)  # the first stage's opinion is a good beginning
-            nn.init.zeros_(self.output.bias)
-        self.tasks = nn.ModuleList(task for task, _ in filter(None, (plcp, clcp)))
-        self.weights = [weight for _, weight in filter(None, (plcp, clcp))]
-
-    def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
-        """Return the log odds of labels, shape (b, C) (equation 3)."""
-        real = labels >= 0
-        text = reading.text
-        if self.cross is not None:
-            text = self.cross(reading.words, reading.own, reading.labels, real)
-        text = self.dropout(text)
-        chosen = labels.clamp(min=0)
-        if self.own is None:
-            found: Tensor = self.output(text).gather(1, chosen)
-            return found
-        found = torch.einsum("bcd,bd->bc", self.output.weight[chosen], text)
-        found = found + self.output.bias[chosen] + self.own(reading.labels)[:, :, 0]
-        return found + self.from_first(odds)
-
-    def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
-        """Return equation 7, divided by the number of labels, shape ()."""
-        real = labels >= 0
-        logits = self.log_odds(reading, labels, odds)[real].float()
-        total = binary_cross_entropy_with_logits(logits, true[real].float(), reduction="sum")
-        for task, weight in zip(self.tasks, self.weights, strict=True):
-            total = total + weight * task.loss(reading.labels, true, real)  # type: ignore[operator]
-        return total / max(len(logits), 1)
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Features
+from labelgrove.core.ranges import Real
+from labelgrove.core.settings import setting
+from labelgrove.core.types import FitContext
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.learning import Measure
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.joint import (
+    JointReader,
+    LabelReading,
+    LabelVectors,
+    label_words,
+    pair_with_room,
+)
+from labelgrove.models.neural.readers.settings import UNITS
+from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
+from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.scorers.cooccurrence import CooccurrenceTask, GivenTask, PairTask
+from labelgrove.models.neural.scorers.cross_attention import CrossAttention, CrossAttentionScorer
+from labelgrove.models.neural.training.settings import FineTuning
+from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
 
 
-@dataclass(frozen=True)
-class LacoTraining(JointTraining):
-    """The settings of LACO.
-
-    Parameters
-    ----------
-    joint
-        Read labels with the text; else each label is a vector of its own.
-    cross
-        Weigh words by what labels have to do with them; else the transformer's vector of the text
-        counts. Without both, and with few labels, it is the model ``transformer``.
-    plcp
-        Weight of the task to tell pairs of labels that a text has from others (alpha).
-    clcp
-        Weight of the task to tell from some labels of a text all others (1 - alpha).
-    ratio
-        Pairs that a text has for each that it has not (gamma).
-    given
-        Labels that are given in the second task (s).
-    radius
-        Words on each side that the cross attention looks at (r).
-    filters
-        Kernels of the cross attention.
-    across
-        Labels at once that they look at; the authors' code has 10.
-    cosine
-        Compare words and labels by cosine, as the authors' code does, and not by product.
-    average
-        Divide the weighted sum of words by their number; without it as printed.
-    dropout
-        In front of the labels.
-    """
-
-    joint: bool = True
-    cross: bool = True
-    plcp: float = 0.0
-    clcp: float = 0.0
-    ratio: float = 0.5
-    given: int = 1
-    radius: int = 5
-    filters: int = 4
-    across: int = 1
-    cosine: bool = False
-    average: bool = True
-    dropout: float = 0.1
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also that of the dropout."""
-        return {
-            **super().ranges(),
-            "dropout": Real(0.0, 0.4),
-        }
-
-
-class Laco(JointClassifier):
+class Laco(LabelReading, FineTuning, NeuralClassifier):
     """A pretrained transformer reads text and labels together; cross attention weighs the words.
 
-    Parameters
+    Attributes
     ----------
-    **training
-        Fields of `LacoTraining`; without an ``encoder`` it is ``google-bert/bert-base-uncased``.
+    pair_
+        What the tokenizer puts around a text and labels, as JSON; empty if labels are not read.
     """
 
     name: ClassVar[str] = "laco"
-    shared: ClassVar[type[Training]] = LacoTraining
-    default_encoder: ClassVar[str] = "google-bert/bert-base-uncased"
+    measure: ClassVar[Measure] = "micro-F1"
 
-    joint: bool
-    cross: bool
-    plcp: float
-    clcp: float
-    ratio: float
-    given: int
-    radius: int
-    filters: int
-    across: int
-    cosine: bool
-    average: bool
-    dropout: float
+    encoder = "google-bert/bert-base-uncased"
+    length = 256
+    first = "bonsai"
+    prior = "frequency"
+    learning_rate = 5e-3
+    hidden_rate = setting(5e-4, search=Real(1e-4, 5e-3, log=True))
+    layer_decay = 0.8
+    warmup = 0.1
+    units: int = UNITS
+    joint: bool = setting(
+        True, "Read labels with the text; else each label is a vector of its own."
+    )
+    cross: bool = setting(
+        True,
+        "Weigh words by what labels have to do with them; else the reader's vector of the text "
+        "counts. Without both, and with few labels, it is the model transformer.",
+    )
+    plcp: float = setting(
+        0.0, "Weight of the task to tell pairs of labels that a text has from others (alpha).",
+        least=0,
+    )  # fmt: skip
+    clcp: float = setting(
+        0.0, "Weight of the task to tell from some labels of a text all others (1 - alpha).",
+        least=0,
+    )  # fmt: skip
+    ratio: float = setting(
+        0.5, "Pairs that a text has for each that it has not (gamma).", above=0
+    )
+    given: int = setting(1, "Labels that are given in the second task (s).", least=1)
+    radius: int = setting(
+        5, "Words on each side that the cross attention looks at (r).", least=0
+    )
+    filters: int = setting(4, "Kernels of the cross attention.", least=1)
+    across: int = setting(
+        1, "Labels at once that the kernels look at; the authors' code has 10.", least=1
+    )
+    cosine: bool = setting(
+        False,
+        "Compare words and labels by cosine, as the authors' code does, and not by product.",
+    )
+    average: bool = setting(
+        True, "Divide the weighted sum of words by their number; without it as printed."
+    )
+    dropout: float = setting(
+        0.1, "Dropout in front of the labels.", least=0, below=1, search=Real(0.0, 0.4)
+    )
 
-    @property
-    def _reads_labels(self) -> bool:
-        return self.joint
+    pair_: dict[str, Any]
+    _words: list[Tensor]  # of the labels, while they are learned
 
-    def _joined(self, reader: JointReader, counts: NDArray[np.int64], second: bool) -> JointNetwork:
+    def check_settings(self) -> None:
+        """Refuse to read labels with a text where no transformer reads."""
+        super().check_settings()
+        if self.joint and self.form != "transformer":
+            raise InputError(
+                f"encoder={self.encoder!r} cannot read labels with the text, only a transformer "
+                "can: set joint=false, or give a transformer"
+            )
+
+    def _uses_first(self, n_labels: int) -> bool:
+        return super()._uses_first(n_labels) and n_labels > self.together
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        try:
+            super()._fit(X, Y, context)
+        finally:
+            self._words = []
+
+    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
+        """Ask what stands around labels, and look up the words that they begin as."""
+        self.pair_ = {}
+        self._words = label_words(self.starts, context) if self.joint else []
+        if isinstance(self.input_, TransformerInput) and self.joint:
+            n_labels = int(data.Y.shape[1])
+            n_read = min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
+            advice = (
+                f"lower length, or let a first stage choose fewer labels (first={self.first!r}, "
+                f"together={self.together}, candidates={self.candidates})"
+            )
+            self.pair_ = pair_with_room(self.input_, n_read, advice).as_json()
+        return super()._prepare(data, context)
+
+    def _word_network(self, n_inputs: int) -> BiLSTM:
+        return BiLSTM(n_inputs, self.units, self.dropout)
+
+    def _reader(self, reader: Reader, start: LabelStart) -> Reader:
+        n_labels = len(start.counts)
+        if not self.joint:
+            return LabelVectors(reader, n_labels)
+        assert isinstance(reader, TransformerReader)
+        known = getattr(self, "pair_", None)
+        pair = Pair.from_json(known) if known else pair_of(load_tokenizer(self.encoder))
+        joint = JointReader(reader, pair, n_labels)
+        joint.begin(getattr(self, "_words", []))
+        return joint
+
+    def _scorer(self, reader: Reader, start: LabelStart) -> CrossAttentionScorer:
         cross = None
         if self.cross:
             own = (self.radius, self.filters, self.across, self.cosine, self.average)
             cross = CrossAttention(*own)
-        size = reader.n_outputs
-        plcp = (PairTask(size, self.ratio), self.plcp) if self.plcp else None
-        clcp = (GivenTask(size, self.given), self.clcp) if self.clcp else None
-        shares = shares_of(torch.from_numpy(counts), self._n_documents)
-        return LacoNetwork(reader, cross, shares, self.dropout, second, plcp, clcp)
+        tasks: list[tuple[CooccurrenceTask, float]] = []
+        if self.plcp:
+            tasks.append((PairTask(reader.n_vector, self.ratio), self.plcp))
+        if self.clcp:
+            tasks.append((GivenTask(reader.n_vector, self.given), self.clcp))
+        return CrossAttentionScorer(start, reader.n_vector, cross, self.dropout, tasks)
 
-    def _told(
-        self,
-        network: JointNetwork,
-        place: int,
-        tokens: Tensor,
-        lengths: Tensor,
-        labels: Tensor,
-        odds: Tensor,
-    ) -> tuple[Tensor, float]:
-        assert isinstance(network, LacoNetwork)
-        if network.cross is None:
-            return super()._told(network, place, tokens, lengths, labels, odds)
-        with torch.no_grad():
-            reading = network.reader(tokens, lengths, labels)
-            found = network.cross.matters(reading.words, reading.own, reading.labels, labels >= 0)
-            return found[0, :, place], float(network.log_odds(reading, labels, odds)[0, place])
+    def _candidates(self, n_labels: int) -> AllLabels:
+        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
@@ -231,45 +188,15 @@ class Laco(JointClassifier):
                 "layer_decay": 1.0, "warmup": 0.0, "threads": 1}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PlcpTraining(LacoTraining):
-    """The settings of LACO with pairs of labels; see `LacoTraining`."""
-
-    plcp: float = 0.5
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also the weight of the task."""
-        return {
-            **super().ranges(),
-            "plcp": Real(0.05, 2.0, log=True),
-        }
-
-
-@dataclass(frozen=True)
-class ClcpTraining(LacoTraining):
-    """The settings of LACO with given labels; see `LacoTraining`."""
-
-    clcp: float = 0.5
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also the weight of the task."""
-        return {
-            **super().ranges(),
-            "clcp": Real(0.05, 2.0, log=True),
-        }
-
-
 class LacoPlcp(Laco):
     """LACO that also learns which pairs of labels occur together; see `Laco`."""
 
     name: ClassVar[str] = "laco-plcp"
-    shared: ClassVar[type[Training]] = PlcpTraining
+    plcp = setting(0.5, search=Real(0.05, 2.0, log=True))
 
 
 class LacoClcp(Laco):
     """LACO that also learns, given a label, which others occur with it; see `Laco`."""
 
     name: ClassVar[str] = "laco-clcp"
-    shared: ClassVar[type[Training]] = ClcpTraining
+    clcp = setting(0.5, search=Real(0.05, 2.0, log=True))

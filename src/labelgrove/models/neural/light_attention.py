@@ -32,160 +32,98 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from torch import Tensor
-
-from labelgrove.core.features import TokenSequences
-from labelgrove.core.ranges import Choice, Range, Whole
+from labelgrove.core.errors import InputError
+from labelgrove.core.ranges import Choice, Real, Whole
+from labelgrove.core.settings import POWER_OF_TWO, setting, sizes
 from labelgrove.labels import LabelTree
-from labelgrove.models.neural.attention import AttentionClassifier, Guessed
-from labelgrove.models.neural.parts.attention_network import (
-    AttentionNetwork,
-    ClusterNetwork,
-    CooperativeNetwork,
-    TextNetwork,
-)
-from labelgrove.models.neural.parts.descent import Descent
-from labelgrove.models.neural.parts.samplers import (
-    Everything,
-    Generated,
-    Sampler,
-    Static,
-    Uniform,
-)
-from labelgrove.models.neural.training.estimate import Size
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.candidates.base import Candidates
+from labelgrove.models.neural.candidates.tree import TreeLabels
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.settings import TABLES, UNITS
+from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 
 
-class LightAttention(AttentionClassifier):
-    """AttentionXML's reading of the text, for labels that a generator picks at every step.
-
-    Parameters
-    ----------
-    units
-        Of the recurrent layer, per direction.
-    layers
-        Sizes of the fully connected layers that all labels share; the paper has three or four.
-    dropout
-        On the recurrent layer's output.
-    sampler
-        How the labels that a training step judges are chosen. ``"generated"`` is the paper's way.
-        The others are there to compare it with: ``"static"`` trains the generator first, and keeps
-        what it chooses; ``"uniform"`` draws labels at random, and ``"all"`` judges all: these two
-        have no tree, and judge all labels in prediction.
-    candidates
-        Labels that are judged for a text, about.
-    max_leaf
-        Labels of a cluster at most.
-    levels
-        Levels of clusters.
-    branching
-        Children of the nodes above the clusters of labels, a power of two.
-    ensemble
-        Members whose probabilities are averaged; they differ by their seeds, and so do their
-        clusters.
-    level_epochs
-        Epochs of the networks below the first; None for as many as of the first.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.WordTraining`.
-    """
+class LightAttention(NeuralClassifier):
+    """AttentionXML's reading of the text, for labels that a generator picks at every step."""
 
     name: ClassVar[str] = "lightattention"
 
-    def __init__(
-        self,
-        units: int = 256,
-        layers: Sequence[int] = (256, 128, 64),
-        dropout: float = 0.5,
-        sampler: Literal["generated", "static", "uniform", "all"] = "generated",
-        candidates: int = 500,
-        max_leaf: int = 100,
-        levels: int = 1,
-        branching: int = 8,
-        ensemble: int = 1,
-        level_epochs: int | None = None,
-        **training: Any,
-    ) -> None:
-        super().__init__(**training)
-        self.units = units
-        self.layers = layers
-        self.dropout = dropout
-        self.sampler = sampler
-        self.candidates = candidates
-        self.max_leaf = max_leaf
-        self.levels = levels
-        self.branching = branching
-        self.ensemble = ensemble
-        self.level_epochs = level_epochs
+    units: int = UNITS
+    layers: Sequence[int] = setting(
+        (256, 128, 64),
+        "Sizes of the fully connected layers that all labels share; the paper has three or four.",
+        rule=sizes([256]),
+    )
+    dropout: float = setting(
+        0.5, "Dropout on the recurrent layer's output.", least=0, below=1, only=TABLES,
+        search=Real(0.1, 0.7),
+    )  # fmt: skip
+    sampler: Literal["generated", "static", "uniform", "all"] = setting(
+        "generated",
+        "How a training step chooses the labels that it judges. generated is the paper's way. The "
+        "others are there to compare it with: static trains the generator first, and keeps what it "
+        "chooses; uniform draws labels at random, and all judges all: these two have no tree, and "
+        "judge all labels in prediction.",
+        search=Choice(("generated", "static", "uniform")),
+    )
+    candidates: int = setting(
+        500, "Labels judged for a text, about.", search=Whole(200, 1000, log=True)
+    )
+    max_leaf: int = setting(100, "Labels of a cluster at most.", least=1)
+    levels: int = setting(1, "Levels of clusters.", least=1)
+    branching: int = setting(
+        8, "Children of the nodes above the clusters of labels.", rule=POWER_OF_TWO
+    )
+    ensemble: int = setting(
+        1,
+        "Members whose probabilities are averaged; they differ by their seeds, and so do their "
+        "clusters.",
+        least=1,
+    )
+    level_epochs: int | None = setting(
+        None, "Epochs of the networks below the first; None for as many as of the first.", least=0
+    )
 
-    # --- what is particular to it -------------------------------------------------------------
+    def check_settings(self) -> None:
+        """Refuse a sampler where a first stage names the labels that are judged."""
+        super().check_settings()
+        if self.first != "none" and self.sampler != self.defaults()["sampler"]:
+            raise InputError(
+                f"first={self.first!r} names the labels that are judged: leave out "
+                f"sampler={self.sampler!r}, or set first='none'"
+            )
 
-    def _wants_tree(self, n_labels: int) -> bool:
-        return self.sampler in ("generated", "static")
+    def _word_network(self, n_inputs: int) -> BiLSTM:
+        return BiLSTM(n_inputs, self.units, self.dropout)
+
+    def _scorer(self, reader: Reader, start: LabelStart) -> LabelAttentionScorer:
+        return LabelAttentionScorer(start, reader.n_vector, self.layers)
+
+    def _candidates(self, n_labels: int) -> Candidates:
+        if n_labels <= self.max_leaf or self.sampler not in ("generated", "static"):
+            drawn = self.candidates if self.sampler == "uniform" else None
+            return AllLabels(self.batch, self.ensemble, drawn)
+        return TreeLabels(
+            self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
+            judged=self.candidates, choice=self.sampler, budget=self.candidates,
+            clusters_first=True, ensemble=self.ensemble, level_epochs=self.level_epochs,
+            seed=self.seed, threads=self.threads,
+        )  # fmt: skip
 
     def _n_levels(self, clusters: int) -> int:
         return self.levels
 
-    def _n_networks(self, tree: LabelTree) -> int:
-        return tree.depth - (self.sampler == "generated")
-
     def _kept(self, tree: LabelTree) -> list[int]:
         """Return as many nodes of each level as have about ``candidates`` children."""
-        sizes = [tree.n_nodes(level) for level in range(1, tree.depth + 1)]
+        nodes = [tree.n_nodes(level) for level in range(1, tree.depth + 1)]
         return [
             min(max(round(self.candidates * above / below), 1), above)
-            for above, below in pairwise(sizes)
+            for above, below in pairwise(nodes)
         ]
-
-    def _built(self, vectors: Tensor, tree: LabelTree | None, number: int) -> TextNetwork:
-        words, encoder = self._readers(vectors)
-        if tree is None:
-            sparse = self.sampler == "uniform"
-            return AttentionNetwork(words, encoder, self.layers, self.n_labels_, sparse)
-        if self.sampler == "generated":
-            below, clusters = tree.n_nodes(number + 2), tree.n_nodes(number + 1)
-            return CooperativeNetwork(words, encoder, self.layers, below, clusters)
-        if number == 0:
-            return ClusterNetwork(words, encoder, tree.n_nodes(1))
-        return AttentionNetwork(words, encoder, self.layers, tree.n_nodes(number + 1), sparse=True)
-
-    def _flat_sampler(self, Y: csr_array) -> Sampler:
-        return Uniform(Y, self.candidates) if self.sampler == "uniform" else Everything()
-
-    def _level_sampler(
-        self, descent: Descent, level: int, Y: csr_array, parents: csr_array, guessed: Guessed
-    ) -> Sampler:
-        if level == 0:
-            return Everything()
-        children, most = descent.children[level], descent.kept[level - 1]
-        if self.sampler == "generated":
-            return Generated(children, Y, parents, most, self.candidates)
-        return Static(children, Y, parents, guessed().nodes, most, self.candidates)
-
-    def _sizes(self, X: TokenSequences, counts: NDArray[np.int64]) -> list[Size]:
-        n_labels = len(counts)
-        chosen = min(self.candidates, n_labels)
-        if not self._grows(n_labels):
-            sampled = chosen if self.sampler == "uniform" else None
-            return [self._size(X, n_labels, sampled)]
-        levels = self._level_sizes(n_labels)
-        if self.sampler == "generated":
-            return [
-                self._size(X, below, min(chosen, below), above) for above, below in pairwise(levels)
-            ]
-        first, *others = levels
-        below = [self._size(X, n, min(chosen, n)) for n in others]
-        return [self._size(X, 0, 0, first), *below]
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also which labels a step judges."""
-        return {
-            **super().ranges(),
-            "sampler": Choice(("generated", "static", "uniform")),
-            "candidates": Whole(200, 1000, log=True),
-        }
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

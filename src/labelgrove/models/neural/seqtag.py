@@ -13,118 +13,107 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from scipy.sparse import csr_array
+from torch import Tensor
 
-from labelgrove.core.ranges import Range, Real, Whole
-from labelgrove.models.neural.joint import JointClassifier
-from labelgrove.models.neural.parts.crf import Chain
-from labelgrove.models.neural.parts.encoders import BiLSTM
-from labelgrove.models.neural.parts.joint import JointNetwork, JointReader, Reading
-
-
-class SeqTagNetwork(JointNetwork):
-    """A BiLSTM over the vectors of labels, and a chain of yes and no.
-
-    Parameters
-    ----------
-    reader
-        Of texts and labels.
-    order
-        Place of each label in the sequence, shape (L,).
-    units
-        Of the LSTM in each direction.
-    dropout
-        In front of it and behind it.
-    second
-        Whether it is the second stage.
-    """
-
-    def __init__(
-        self, reader: JointReader, order: Tensor, units: int, dropout: float, second: bool
-    ) -> None:
-        super().__init__(reader, second)
-        self.register_buffer("order", order)
-        self.dropout = nn.Dropout(dropout)
-        self.lstm = BiLSTM(reader.n_outputs, units, dropout)
-        self.states = nn.Linear(2 * units, 2)
-        self.chain = Chain()
-
-    def log_odds(self, reading: Reading, labels: Tensor, odds: Tensor) -> Tensor:
-        """Return the log odds of the labels' marginals, shape (b, C)."""
-        order = self._ordered(labels)
-        real = (labels >= 0).gather(1, order)
-        found = self.chain.log_odds(self._scores(reading, odds, order, real), real)
-        return torch.empty_like(found).scatter(1, order, found)
-
-    def loss(self, reading: Reading, labels: Tensor, odds: Tensor, true: Tensor) -> Tensor:
-        """Return the negative log-likelihood, divided by the number of labels, shape ()."""
-        order = self._ordered(labels)
-        real = (labels >= 0).gather(1, order)
-        scores = self._scores(reading, odds, order, real)
-        return self.chain.loss(scores, true.gather(1, order), real) / real.sum().clamp(min=1)
-
-    def _ordered(self, labels: Tensor) -> Tensor:
-        """Return the places of labels (b, C) in the order of the sequence, none last."""
-        order: Tensor = self.order  # type: ignore[assignment]
-        places = order[labels.clamp(min=0)].masked_fill(labels < 0, len(order))
-        return places.argsort(1)
-
-    def _scores(self, reading: Reading, odds: Tensor, order: Tensor, real: Tensor) -> Tensor:
-        """Return the scores of both states in the order of the sequence, shape (b, C, 2)."""
-        places = order[:, :, None].expand(-1, -1, reading.labels.shape[2])
-        read = self.lstm(self.dropout(reading.labels.gather(1, places)).float(), real.sum(1))
-        scores: Tensor = self.states(read).float()
-        if self.trust is not None:
-            told = self.trust * odds.gather(1, order)
-            scores = scores + torch.stack([torch.zeros_like(told), told], 2)
-        return scores
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Features
+from labelgrove.core.ranges import Real, Whole
+from labelgrove.core.settings import setting
+from labelgrove.core.types import FitContext
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.learning import Measure
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.joint import (
+    JointReader,
+    LabelReading,
+    label_words,
+    pair_with_room,
+)
+from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
+from labelgrove.models.neural.scorers.crf import CrfScorer
+from labelgrove.models.neural.training.settings import FineTuning
+from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
 
 
-class SeqTag(JointClassifier):
+class SeqTag(LabelReading, FineTuning, NeuralClassifier):
     """A pretrained transformer reads text and labels together; a BiLSTM-CRF tags the labels.
 
-    Parameters
+    Attributes
     ----------
-    units
-        Of the LSTM in each direction.
-    dropout
-        In front of the LSTM and behind it.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.JointTraining`; without an
-        ``encoder`` it is ``google-bert/bert-base-uncased``.
+    pair_
+        What the tokenizer puts around a text and labels, as JSON.
     """
 
     name: ClassVar[str] = "seqtag"
-    default_encoder: ClassVar[str] = "google-bert/bert-base-uncased"
+    measure: ClassVar[Measure] = "micro-F1"
 
-    def __init__(self, units: int = 128, dropout: float = 0.1, **training: Any) -> None:
-        super().__init__(**training)
-        self.units = units
-        self.dropout = dropout
+    encoder = "google-bert/bert-base-uncased"
+    length = 256
+    first = "bonsai"
+    prior = "frequency"
+    learning_rate = 5e-3
+    hidden_rate = setting(5e-4, search=Real(1e-4, 5e-3, log=True))
+    layer_decay = 0.8
+    warmup = 0.1
+    units: int = setting(
+        128, "Units of the LSTM over labels, in each direction.", least=1,
+        search=Whole(64, 256, log=True),
+    )  # fmt: skip
+    dropout: float = setting(
+        0.1, "Dropout in front of the LSTM and behind it.", least=0, below=1,
+        search=Real(0.0, 0.4),
+    )  # fmt: skip
 
-    def _joined(self, reader: JointReader, counts: NDArray[np.int64], second: bool) -> JointNetwork:
-        order = torch.from_numpy(np.argsort(np.argsort(-counts, kind="stable")))
-        network = SeqTagNetwork(reader, order, self.units, self.dropout, second)
-        # yes is as probable at first as a label is frequent, or as the first stage says
-        mean = float(counts.mean()) / max(self._n_documents, 1)
-        first = torch.tensor([1 - mean, mean]).clamp(min=1e-6).log()
-        with torch.no_grad():
-            network.states.bias.copy_(torch.zeros(2) if second else first)
-            if second:
-                network.states.weight.zero_()
-        return network
+    pair_: dict[str, Any]
+    _words: list[Tensor]  # of the labels, while they are learned
 
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also those of the LSTM."""
-        return {
-            **super().ranges(),
-            "units": Whole(64, 256, log=True),
-            "dropout": Real(0.0, 0.4),
-        }
+    def check_settings(self) -> None:
+        """Refuse a reader that cannot read labels with a text."""
+        super().check_settings()
+        if self.form != "transformer":
+            raise InputError(
+                f"encoder={self.encoder!r} cannot read labels with the text, which seqtag needs: "
+                "give a transformer, or use laco with joint=false"
+            )
+
+    def _uses_first(self, n_labels: int) -> bool:
+        return super()._uses_first(n_labels) and n_labels > self.together
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        try:
+            super()._fit(X, Y, context)
+        finally:
+            self._words = []
+
+    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
+        """Ask what stands around labels, and look up the words that they begin as."""
+        assert isinstance(self.input_, TransformerInput)
+        self._words, n_labels = label_words(self.starts, context), int(data.Y.shape[1])
+        n_read = min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
+        advice = (
+            f"lower length, or let a first stage choose fewer labels (first={self.first!r}, "
+            f"together={self.together}, candidates={self.candidates})"
+        )
+        self.pair_ = pair_with_room(self.input_, n_read, advice).as_json()
+        return super()._prepare(data, context)
+
+    def _reader(self, reader: Reader, start: LabelStart) -> JointReader:
+        assert isinstance(reader, TransformerReader)
+        known = getattr(self, "pair_", None)
+        pair = Pair.from_json(known) if known else pair_of(load_tokenizer(self.encoder))
+        joint = JointReader(reader, pair, len(start.counts))
+        joint.begin(getattr(self, "_words", []))
+        return joint
+
+    def _scorer(self, reader: Reader, start: LabelStart) -> CrfScorer:
+        return CrfScorer(start, reader.n_vector, self.units, self.dropout)
+
+    def _candidates(self, n_labels: int) -> AllLabels:
+        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

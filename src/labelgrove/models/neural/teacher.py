@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
+from torch import Tensor
 
 from labelgrove.core import storage
 from labelgrove.core.estimator import Featurizer
@@ -23,6 +25,29 @@ from labelgrove.text import PAD, UNK
 
 if TYPE_CHECKING:
     from labelgrove.labels import LabelSpace
+
+
+class Lessons:
+    """Teacher knowledge of many texts.
+
+    Parameters
+    ----------
+    shares
+        Of labels and their parents in the knowledge of each text, shape (n, N).
+    words
+        Words that describe them, shape (N, D).
+    """
+
+    def __init__(self, shares: csr_array, words: NDArray[np.int32]) -> None:
+        self.shares, self.words = shares, words
+
+    def of(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Return shares (b, U) for some texts of the U labels that any of them is told, (U, D)."""
+        some = self.shares[rows]
+        told, places = np.unique(some.indices, return_inverse=True)
+        found = csr_array((some.data, places, some.indptr), shape=(len(rows), len(told)))
+        words = self.words[told].astype(np.int64)
+        return torch.from_numpy(found.toarray()), torch.from_numpy(words)
 
 
 @dataclass(frozen=True, eq=False)

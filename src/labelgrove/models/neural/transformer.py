@@ -9,45 +9,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from torch import nn
 
-from labelgrove.core.ranges import Range, Real
-from labelgrove.models.neural.pretrained_pooled import PooledPretrained
+from labelgrove.core.ranges import Real
+from labelgrove.core.settings import setting
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.settings import UNITS
+from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.scorers.pooled import PooledScorer, pooled_scorer
+from labelgrove.models.neural.training.settings import FineTuning
 
 
-class Transformer(PooledPretrained):
-    """Any pretrained encoder, and a linear layer to all labels.
-
-    Parameters
-    ----------
-    hidden
-        Size of a layer between encoder and labels; 0 for none.
-    dropout
-        In front of the labels.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.PretrainedTraining`; without an
-        ``encoder`` it is ``google-bert/bert-base-uncased``.
-    """
+class Transformer(FineTuning, NeuralClassifier):
+    """Any pretrained encoder, and a linear layer to all labels."""
 
     name: ClassVar[str] = "transformer"
-    default_encoder: ClassVar[str] = "google-bert/bert-base-uncased"
 
-    def __init__(self, hidden: int = 0, dropout: float = 0.1, **training: Any) -> None:
-        super().__init__(**training)
-        self.hidden = hidden
-        self.dropout = dropout
+    encoder = "google-bert/bert-base-uncased"
+    length = 256
+    prior = "frequency"
+    units: int = UNITS
+    hidden: int = setting(0, "Size of a layer between encoder and labels; 0 for none.", least=0)
+    dropout: float = setting(
+        0.1, "Dropout in front of the labels.", least=0, below=1, search=Real(0.0, 0.4)
+    )
 
-    def _clusters(self, counts: NDArray[np.int64], n_inputs: int, n_documents: int) -> list[int]:
-        return []
+    def _word_network(self, n_inputs: int) -> BiLSTM:
+        return BiLSTM(n_inputs, self.units, self.dropout)
 
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also that of the dropout."""
-        return {
-            **super().ranges(),
-            "dropout": Real(0.0, 0.4),
-        }
+    def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
+        return pooled_scorer(reader, start, self.hidden, nn.Tanh(), self.dropout)
+
+    def _candidates(self, n_labels: int) -> AllLabels:
+        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -7,65 +7,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from labelgrove.core.ranges import Range, Whole
-from labelgrove.models.neural.parts.encoders import Convolutions
-from labelgrove.models.neural.pooled import PooledClassifier
+from torch import nn
+
+from labelgrove.core.ranges import Real, Whole
+from labelgrove.core.settings import setting, sizes
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.settings import TABLES
+from labelgrove.models.neural.readers.word_networks import Convolutions
+from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
 
 
-class XmlCnn(PooledClassifier):
-    """Filters over runs of words, the largest values in parts of the text, a linear layer.
-
-    Parameters
-    ----------
-    widths
-        Words that a filter spans.
-    filters
-        Filters of each width.
-    parts
-        Parts of the text of which each filter gives its largest value.
-    bottleneck
-        Size of the layer between text and labels.
-    dropout
-        In front of the labels.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.PooledTraining`.
-    """
+class XmlCnn(NeuralClassifier):
+    """Filters over runs of words, the largest values in parts of the text, a linear layer."""
 
     name: ClassVar[str] = "xml-cnn"
 
-    def __init__(
-        self,
-        widths: Sequence[int] = (2, 4, 8),
-        filters: int = 128,
-        parts: int = 8,
-        bottleneck: int = 512,
-        dropout: float = 0.5,
-        **training: Any,
-    ) -> None:
-        super().__init__(**training)
-        self.widths = widths
-        self.filters = filters
-        self.parts = parts
-        self.bottleneck = bottleneck
-        self.dropout = dropout
+    widths: Sequence[int] = setting(
+        (2, 4, 8), "Words that a filter spans.", rule=sizes([2, 4, 8]), only=TABLES
+    )
+    filters: int = setting(
+        128, "Filters of each width.", least=1, only=TABLES, search=Whole(32, 256, log=True)
+    )
+    parts: int = setting(
+        8, "Parts of the text of which each filter gives its largest value.", least=1, only=TABLES,
+        search=Whole(2, 16, log=True),
+    )  # fmt: skip
+    bottleneck: int = setting(
+        512, "Size of the layer between text and labels.", least=1,
+        search=Whole(128, 1024, log=True),
+    )  # fmt: skip
+    dropout: float = setting(
+        0.5, "Dropout in front of the labels.", least=0, below=1, search=Real(0.1, 0.7)
+    )
+    output: Literal["linear", "clusters"] = setting(
+        "linear",
+        "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
+        "clusters behind gates (APLC).",
+    )
+    clusters: Literal["auto"] | Sequence[float] = CLUSTERS
+    decay: float = DECAY
 
-    @property
-    def _per_word(self) -> int:
-        return 4 * self.filters * len(self.widths)
-
-    def _encoder(self, n_inputs: int) -> Convolutions:
+    def _word_network(self, n_inputs: int) -> Convolutions:
         return Convolutions(n_inputs, self.widths, self.filters, self.parts)
 
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also those of the filters."""
-        return {
-            **super().ranges(),
-            "filters": Whole(32, 256, log=True),
-            "parts": Whole(2, 16, log=True),
-        }
+    def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
+        shares = self.clusters if self.output == "clusters" else None
+        return pooled_scorer(
+            reader, start, self.bottleneck, nn.ReLU(), self.dropout, shares, self.batch, self.decay
+        )
+
+    def _candidates(self, n_labels: int) -> AllLabels:
+        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -6,57 +6,56 @@ multi-label text classification with multi-label attention based recurrent neura
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from labelgrove.core.ranges import Range, Whole
-from labelgrove.models.neural.parts.encoders import BiLSTM
-from labelgrove.models.neural.pooled import PooledClassifier
+from torch import nn
+
+from labelgrove.core.ranges import Real, Whole
+from labelgrove.core.settings import setting
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.estimator import NeuralClassifier
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.settings import UNITS
+from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
 
 
-class XmlRnn(PooledClassifier):
-    """A recurrent network over the words, max pooling, and a linear layer to all labels.
-
-    Parameters
-    ----------
-    units
-        Of the recurrent layer, per direction.
-    bottleneck
-        Size of the layer between text and labels.
-    dropout
-        On the recurrent layer's output, and in front of the labels.
-    **training
-        Fields of `labelgrove.models.neural.training.settings.PooledTraining`.
-    """
+class XmlRnn(NeuralClassifier):
+    """A recurrent network over the words, max pooling, and a linear layer to all labels."""
 
     name: ClassVar[str] = "xml-rnn"
 
-    def __init__(
-        self,
-        units: int = 256,
-        bottleneck: int = 256,
-        dropout: float = 0.5,
-        **training: Any,
-    ) -> None:
-        super().__init__(**training)
-        self.units = units
-        self.bottleneck = bottleneck
-        self.dropout = dropout
+    units: int = UNITS
+    bottleneck: int = setting(
+        256, "Size of the layer between text and labels.", least=1,
+        search=Whole(128, 1024, log=True),
+    )  # fmt: skip
+    dropout: float = setting(
+        0.5, "Dropout on the recurrent layer's output, and in front of the labels.", least=0,
+        below=1, search=Real(0.1, 0.7),
+    )  # fmt: skip
+    output: Literal["linear", "clusters"] = setting(
+        "linear",
+        "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
+        "clusters behind gates (APLC).",
+    )
+    clusters: Literal["auto"] | Sequence[float] = CLUSTERS
+    decay: float = DECAY
 
-    @property
-    def _per_word(self) -> int:
-        return 26 * self.units
-
-    def _encoder(self, n_inputs: int) -> BiLSTM:
+    def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
 
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also that of the recurrent layer."""
-        return {
-            **super().ranges(),
-            "units": Whole(64, 512, log=True),
-        }
+    def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
+        shares = self.clusters if self.output == "clusters" else None
+        return pooled_scorer(
+            reader, start, self.bottleneck, nn.ReLU(), self.dropout, shares, self.batch, self.decay
+        )
+
+    def _candidates(self, n_labels: int) -> AllLabels:
+        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

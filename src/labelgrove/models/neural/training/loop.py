@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.strategies.ddp import DDPStrategy
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.optim import Adam, AdamW, Optimizer, SparseAdam
+from torch.optim import Optimizer
 
 from labelgrove.core import interrupts
-from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.errors import LabelgroveError
 from labelgrove.core.progress import Lines, Silent
 from labelgrove.core.types import Run
 from labelgrove.models.neural.training import checkpoint
 from labelgrove.models.neural.training.averaging import Averaged
 from labelgrove.models.neural.training.clipping import Clipping
+from labelgrove.models.neural.training.devices import open_fabric
+from labelgrove.models.neural.training.optimizers import new_optimizers, rate_at
 from labelgrove.models.neural.training.settings import Training
 
-logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # else it tells of each precision
 HISTORY = "history.jsonl"
-DEVICES = ("auto", "cpu", "cuda", "mps")
 # an evaluation costs about a third of a step per document, and may cost a tenth of the training
 PER_EVALUATION = 10 / 3
 # what may change when a training is resumed
@@ -99,13 +97,13 @@ def train(
     network
         What learns.
     objective
-        From what.
+        The loss, and the batches to train on.
     settings
-        How.
+        Training settings.
     run
-        Folder for checkpoints and history, resume, progress.
+        Where checkpoints and history go, whether to resume, where progress is shown.
     belongs
-        What a checkpoint must belong to, such as the model's settings and sizes.
+        What identifies this training: a checkpoint with other values is refused.
     title
         Of the progress bar.
 
@@ -211,7 +209,7 @@ class _Trainer:
         self.standing = Standing()
         self.shown: dict[str, float] = {}
         self._objective, self._settings, self._run = objective, settings, run
-        self._belongs, self._known = belongs, {each.name for each in fields(settings)}
+        self._belongs = belongs
         self._fabric, self._bare = fabric, network
         self._parameters = [p for p in network.parameters() if p.requires_grad]
         optimizers = new_optimizers(network, settings)
@@ -230,7 +228,7 @@ class _Trainer:
         factor = rate_at(standing.steps, total, self._settings)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = factor * group["share"] * rate_of(group["part"], self._settings)
+                group["lr"] = factor * group["share"] * getattr(self._settings, group["rate"])
         self._network.train()
         self._seed()
         loss = self._objective.loss(self._network, self._share(rows))
@@ -365,7 +363,9 @@ class _Trainer:
                 self._run.progress.say(f"{name} is {value} now and was {facts['rates'].get(name)}")
 
     def _rates(self) -> dict[str, float | None]:
-        return {name: getattr(self._settings, name) for name in RATES if name in self._known}
+        used = {group["rate"] for optimizer in self._optimizers for group in optimizer.param_groups}
+        names = [name for name in RATES if name in used or not name.endswith("_rate")]
+        return {name: getattr(self._settings, name) for name in names}
 
     def _note(self) -> None:
         """Write the history, whole: after a resume it may be shorter than what was written."""
@@ -373,109 +373,6 @@ class _Trainer:
             self._run.folder.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps(event) + "\n" for event in self.standing.history]
             (self._run.folder / HISTORY).write_text("".join(lines), encoding="utf-8")
-
-
-def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
-    """Return the device and precision that the settings ask for.
-
-    Parameters
-    ----------
-    settings
-        With device, devices and precision.
-    leaves_parts_out
-        Whether a step may give some weights no gradient, which several processes must know.
-    """
-    kind, colon, number = settings.device.partition(":")
-    if kind not in DEVICES:
-        raise InputError(
-            f"device must be one of {', '.join(DEVICES)}, or one of several such as cuda:1, got "
-            f"{settings.device!r}"
-        )
-    precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
-    strategy: str | DDPStrategy = "auto"
-    if settings.devices > 1:
-        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=leaves_parts_out)
-    try:
-        devices: Any = [int(number)] if colon else settings.devices
-        return Fabric(
-            accelerator=kind,
-            devices=devices,
-            strategy=strategy,
-            precision=precision,  # type: ignore[arg-type]
-        )
-    except Exception as error:
-        mps = ", mps" if torch.backends.mps.is_available() else ""
-        raise InputError(
-            f"the device {settings.device!r} (devices={settings.devices}) cannot be used here: "
-            f"there are cpu{mps} and {torch.cuda.device_count()} of cuda; device='auto' takes what "
-            "there is"
-        ) from error
-
-
-@lru_cache(maxsize=8)
-def device_of(name: str) -> torch.device:
-    """Return the device that a setting means here; what was trained on a GPU runs without one."""
-    try:
-        device: torch.device = open_fabric(Training(device=name)).device
-    except InputError:
-        device = open_fabric(Training(device="auto")).device
-    return device
-
-
-def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
-    """Return Adam for the network, and its sparse form for what has sparse gradients.
-
-    Parts of the network with a learning rate of their own are groups of their own. A network's
-    ``rate_shares`` tell by name which weights have only a share of that rate.
-    """
-    sparse = [  # in the order of the network: a checkpoint numbers them
-        module.weight
-        for module in network.modules()
-        if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
-    ]
-    apart = set(map(id, sparse))
-    shares: Mapping[str, float] = getattr(network, "rate_shares", {})
-    parts: dict[tuple[str, float], list[nn.Parameter]] = {}
-    for name, parameter in network.named_parameters():
-        if parameter.requires_grad and id(parameter) not in apart:
-            part = next((part for part in settings.rates if f"{name}.".startswith(f"{part}.")), "")
-            parts.setdefault((part, shares.get(name, 1.0)), []).append(parameter)
-    dense = [{"params": each, "part": part, "share": at} for (part, at), each in parts.items()]
-    found: list[Optimizer] = []
-    if dense:
-        if settings.weight_decay:
-            decay = settings.weight_decay
-            found.append(AdamW(dense, settings.learning_rate, weight_decay=decay, fused=True))
-        else:
-            found.append(Adam(dense, settings.learning_rate, fused=True))
-    if sparse:
-        own = {"params": sparse, "part": "", "share": 1.0}
-        found.append(SparseAdam([own], settings.learning_rate))
-    return found
-
-
-def rate_of(part: str, settings: Training) -> float:
-    """Return the learning rate of a part of the network, before the schedule."""
-    return settings.rates.get(part, settings.learning_rate)
-
-
-def rate_at(step: int, total: int, settings: Training) -> float:
-    """Return the factor on the learning rate at a step, counted from 0.
-
-    Examples
-    --------
-    >>> [rate_at(step, 10, Training(schedule="linear", warmup=0.2)) for step in (0, 1, 2, 6)]
-    [0.5, 1.0, 1.0, 0.5]
-    """
-    rising = round(settings.warmup * total)
-    if step < rising:
-        return (step + 1) / rising
-    left = (total - step) / max(total - rising, 1)
-    if settings.schedule == "linear":
-        return left
-    if settings.schedule == "cosine":
-        return 0.5 * (1 + math.cos(math.pi * (1 - left)))
-    return 1.0
 
 
 def _evaluations(

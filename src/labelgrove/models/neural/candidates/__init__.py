@@ -1,0 +1,1 @@
+"""Candidates: which labels are judged, when a network learns and when it ranks."""

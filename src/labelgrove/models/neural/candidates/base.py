@@ -1,0 +1,194 @@
+"""What every way of choosing candidates promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.features import Features
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Explanation, FitContext
+from labelgrove.models.neural.candidates.samplers import Everything, Sampler
+from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.texts import Texts
+
+
+class Blueprint(NamedTuple):
+    """What one network judges.
+
+    Parameters
+    ----------
+    counts
+        Training documents of each label, or node of a tree's level, shape (L,); zeros where
+        weights are put into the network next.
+    n_documents
+        Number of training documents.
+    sparse
+        Whether a training step touches only a few of very many labels.
+    n_clusters
+        Clusters that a generator judges beside the labels; 0 for no generator.
+    clusters_only
+        Whether a generator alone judges, and counts are those of its clusters.
+    judged
+        Labels that are judged for a text while learning, about; None for all.
+    begins
+        ``"zero"`` if it begins with log odds of 0, since others are added to its own; None where
+        the model's own prior decides.
+    """
+
+    counts: NDArray[np.int64]
+    n_documents: int = 0
+    sparse: bool = False
+    n_clusters: int = 0
+    clusters_only: bool = False
+    judged: int | None = None
+    begins: Literal["zero"] | None = None
+
+
+class Learned(NamedTuple):
+    """Documents to learn from.
+
+    Parameters
+    ----------
+    X, texts, Y
+        All views of n documents, what a network reads of them, and their labels (n, L).
+    held
+        The same of held-out documents, if there are any.
+    """
+
+    X: Features
+    texts: Texts
+    Y: csr_array
+    held: tuple[Features, Texts, csr_array] | None = None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Documents of each label, shape (L,)."""
+        return np.bincount(self.Y.indices, minlength=self.Y.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One network to train.
+
+    Parameters
+    ----------
+    title
+        Of the network, for progress and the folder of its checkpoints.
+    blueprint
+        What it judges.
+    Y
+        What is true of the training documents, shape (n, L).
+    held
+        What is true of the held-out ones.
+    rank
+        Ranks texts by the network while it learns: takes the network, texts and k.
+    sampler
+        Chooses the candidates of a training step.
+    clusters
+        The clusters that documents have, shape (n, K), where the network's generator chooses.
+    member
+        Number of the member of an ensemble, which is added to the seed.
+    above
+        The network whose weights it begins with, if it is not the first of a tree.
+    """
+
+    title: str
+    blueprint: Blueprint
+    Y: csr_array
+    held: csr_array | None
+    rank: Callable[[Network, Texts, int], Ranking]
+    sampler: Sampler = field(default_factory=Everything)
+    clusters: csr_array | None = None
+    member: int = 0
+    above: Network | None = None
+
+
+class Candidates(ABC):
+    """Which labels are judged, when networks learn and when they rank."""
+
+    @abstractmethod
+    def expected(self, counts: NDArray[np.int64], n_documents: int) -> list[Blueprint]:
+        """Return about what each network will judge, to estimate memory.
+
+        Parameters
+        ----------
+        counts
+            Training documents of each label, shape (L,).
+        n_documents
+            Number of training documents.
+        """
+
+    def prepare(self, data: Learned, context: FitContext) -> dict[str, Any]:
+        """Make what the steps need; return what a checkpoint must have in common with it."""
+        return {}
+
+    @abstractmethod
+    def steps(
+        self, networks: Sequence[Network], data: Learned, context: FitContext
+    ) -> Iterator[Step]:
+        """Return the networks to train, one after the other.
+
+        Parameters
+        ----------
+        networks
+            Those that are trained already; the caller adds each before it asks for the next.
+        data
+            What they learn from.
+        context
+            Of the whole training.
+        """
+
+    @abstractmethod
+    def rank(self, networks: Sequence[Network], X: Features, texts: Texts, k: int) -> Ranking:
+        """Rank texts by trained networks."""
+
+    def rank_unread(self, X: Features, k: int) -> Ranking | None:
+        """Rank texts of which networks can read nothing; None where frequencies do."""
+        return None
+
+    def judging(self, networks: Sequence[Network]) -> list[Network]:
+        """Return those networks that judge labels, one a member of the ensemble."""
+        return list(networks)
+
+    def shortlist(
+        self, X: Features, i: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+        """Return the candidates of row i and their log odds, shapes (C,); None for all labels."""
+        return None
+
+    def explain(self, X: Features, i: int, label: int) -> Explanation | None:
+        """Explain a label that networks do not judge; None where they judge all."""
+        return None
+
+    @abstractmethod
+    def blueprints(self) -> list[Blueprint]:
+        """Return what trained networks judge, so that saved weights can be put into new ones."""
+
+    def epochs(self, n_networks: int, epochs: int) -> list[int]:
+        """Return the epochs that each network is trained."""
+        return [epochs] * n_networks
+
+    def step_epochs(self, step: Step, epochs: int) -> int:
+        """Return the epochs of one step."""
+        return epochs
+
+    def state(self) -> dict[str, Any]:
+        """Return arrays and plain values that `set_state` needs."""
+        return {}
+
+    def set_state(self, state: Mapping[str, Any], n_labels: int) -> None:
+        """Take over what `state` returned."""
+
+    def write(self, folder: Path) -> None:
+        """Write what is no array into a folder."""
+
+    def read(self, folder: Path) -> None:
+        """Read what `write` wrote."""

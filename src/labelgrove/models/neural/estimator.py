@@ -1,0 +1,618 @@
+"""`NeuralClassifier`: fits, ranks, explains and saves networks made of parts.
+
+A paper's model is a subclass that puts these parts together: `_word_network` reads word vectors,
+`_reader` may read more than the text, `_scorer` judges labels, `_candidates` says which. Everything
+else is here, from top to bottom: settings, learning, ranking, explaining, saving.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import DamagedError, InputError
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.random import generator
+from labelgrove.core.ranges import Range
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import setting
+from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
+from labelgrove.models.first_stage import FirstStage
+from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
+from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
+from labelgrove.models.neural.explaining import explain_label
+from labelgrove.models.neural.learning import LabelObjective, Measure
+from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers import huggingface
+from labelgrove.models.neural.readers.base import Input, Reader
+from labelgrove.models.neural.readers.settings import ReaderSettings
+from labelgrove.models.neural.readers.static import PREFIX, StaticInput
+from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
+from labelgrove.models.neural.readers.word_networks import PlainWords, WordNetwork
+from labelgrove.models.neural.readers.words import WordInput
+from labelgrove.models.neural.scorers.base import Scorer
+from labelgrove.models.neural.scorers.generator import Generator
+from labelgrove.models.neural.texts import Texts
+from labelgrove.models.neural.training import estimate
+from labelgrove.models.neural.training.checkpoint import check_all, checksum
+from labelgrove.models.neural.training.devices import device_of, open_fabric
+from labelgrove.models.neural.training.loop import RATES, Event, train
+from labelgrove.models.neural.training.settings import Training
+from labelgrove.models.neural.training.threads import limited_threads
+
+NO_FIRST = "none"
+FIRST = "first"  # folder of the first stage
+MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
+FEW_VALIDATION = 100  # of which all are read
+TRIAL = 12  # batches of which a trial tells how long training takes
+KINDS = {  # what `encoder` must be for a setting to have a use
+    "words": "encoder='words'",
+    "static": "encoder='static:FOLDER'",
+    "transformer": "a pretrained transformer as encoder",
+}
+
+
+class NeuralClassifier(Training, ReaderSettings, Classifier):
+    """A classifier whose networks read tokens in their order: words, or parts of words.
+
+    Attributes
+    ----------
+    measure
+        By which the best weights are chosen on held-out documents.
+    networks_
+        The trained networks.
+    input_
+        Which tokens they read.
+    candidates_
+        Which labels they judge.
+    n_terms_
+        Number of different tokens.
+    shares_
+        Share of the training documents that have each label, shape (L,): how labels of a text
+        without a known token are ranked.
+    history_
+        An event for each evaluation while they were trained.
+    """
+
+    first: str = setting(
+        NO_FIRST,
+        "A first stage: the name of a model, such as bonsai. Only its best labels are judged, and "
+        "its log odds are added to the network's, so that training starts as good as it is. none "
+        "for no first stage.",
+    )
+    candidates: int = setting(
+        64, "Labels judged for a text where not all are: the best of the first stage.", least=1
+    )
+    folds: int = setting(
+        5,
+        "Models of the first stage by which training documents are ranked, each by one that did "
+        "not learn from it.",
+        least=2,
+    )
+    prior: Literal["frequency", "none"] = setting(
+        "none",
+        "Where the log odds of labels begin: at their frequency in the training documents, or none "
+        "for at random. With a first stage they begin with its log odds.",
+    )
+
+    uses_validation: ClassVar[bool] = True
+    measure: ClassVar[Measure] = "nDCG@5"
+
+    networks_: list[Network]
+    input_: Input
+    candidates_: Candidates
+    n_terms_: int
+    shares_: NDArray[np.float32]
+    history_: list[Event]
+
+    # --- what a paper's model puts together -----------------------------------------------------
+
+    def _word_network(self, n_inputs: int) -> WordNetwork:
+        """Return what reads vectors of words of a given size, or static ones."""
+        return PlainWords(n_inputs)
+
+    def _reader(self, reader: Reader, start: LabelStart) -> Reader:
+        """Return the reader of a network, around the one that ``encoder`` stands for."""
+        return reader
+
+    @abstractmethod
+    def _scorer(self, reader: Reader, start: LabelStart) -> Scorer:
+        """Return what judges labels behind a reader."""
+
+    @abstractmethod
+    def _candidates(self, n_labels: int) -> Candidates:
+        """Return which of so many labels are judged where there is no first stage."""
+
+    def _uses_first(self, n_labels: int) -> bool:
+        """Tell whether a first stage names the labels that are judged."""
+        return self.first != NO_FIRST
+
+    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
+        """Make what networks learn from beside the texts.
+
+        Returns
+        -------
+        data, belongs
+            What they learn from, and what a checkpoint must have in common with it.
+        """
+        return data, {}
+
+    def _texts(self, X: Features, tokens: TokenSequences) -> Texts:
+        """Return texts that are to be ranked or explained."""
+        return Texts(tokens, self.input_.windows)
+
+    # --- settings -------------------------------------------------------------------------------
+
+    @property
+    def training(self) -> Training:
+        """The settings of the loop."""
+        return Training(**{name: getattr(self, name) for name in Training.setting_names()})
+
+    @property
+    def form(self) -> str:
+        """The kind of reader: ``"words"``, ``"static"`` or ``"transformer"``."""
+        if self.encoder == "words":
+            return "words"
+        return "static" if self.encoder.startswith(PREFIX) else "transformer"
+
+    def check_settings(self) -> None:
+        """Refuse values out of range, combinations that make no sense, a device that is missing."""
+        super().check_settings()
+        for name, known in self.settings().items():
+            value = getattr(self, name)
+            if known.only is not None and self.form not in known.only and value != known.default:
+                kinds = " or ".join(KINDS[each] for each in known.only)
+                raise InputError(
+                    f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
+                    f"{kinds}; leave it out"
+                )
+        if self.lora and self.frozen:
+            raise InputError(
+                f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
+                "encoder as it is, so set one of them to 0"
+            )
+        if self.first == self.name:
+            raise InputError(
+                f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
+            )
+        open_fabric(self.training)
+
+    def searchable(self) -> dict[str, Range]:
+        """Return the ranges of those settings that have a use with this ``encoder``."""
+        return {
+            name: each.search
+            for name, each in self.settings().items()
+            if each.search is not None and (each.only is None or self.form in each.only)
+        }
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which settings are worth searching with the default ``encoder``."""
+        return cls().searchable()
+
+    def check_needs(self) -> None:
+        """Refuse vectors, an encoder or a first stage that cannot be had."""
+        super().check_needs()
+        self._input().check_needs()
+        if self.first == NO_FIRST:
+            return
+        try:
+            self._new_first().model.check_needs()
+        except InputError as error:
+            raise InputError(
+                f"the first stage, first={self.first!r} with its default settings, cannot be had "
+                f"({error}): choose another, such as 'bonsai'"
+            ) from error
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return what networks read, and what the first stage reads."""
+        views = {"text": self._input().view()}
+        fitted = getattr(self, "candidates_", None)
+        if isinstance(fitted, FirstStageLabels):
+            views |= fitted.first.specs()
+        elif fitted is None and self.first != NO_FIRST:
+            views |= self._new_first().specs()
+        return views
+
+    def _input(self) -> Input:
+        """Return which tokens are read, and by what."""
+        if self.form == "words":
+            return WordInput(
+                self._word_network, self.length, self.vectors, self.vector_size,
+                self.train_vectors, self.vector_dropout, self.seed, self.threads,
+            )  # fmt: skip
+        if self.form == "static":
+            folder = self.encoder.removeprefix(PREFIX)
+            return StaticInput(
+                folder, self._word_network, self.length, self.train_vectors, self.vector_dropout
+            )
+        return TransformerInput(
+            self.encoder, self.pooling, self.length, self.windows,
+            self.checkpointing, self.frozen, self.lora, self.layer_decay,
+        )  # fmt: skip
+
+    def _new_first(self) -> FirstStage:
+        return FirstStage.named(self.first, self.seed, self.threads)
+
+    def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
+        if not two_stages:
+            return self._candidates(n_labels)
+        ensemble = getattr(self, "ensemble", 1)
+        return FirstStageLabels(
+            self._new_first(), self.candidates, self.folds, self.batch, ensemble, self.seed
+        )
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        self.input_ = self._input()
+        tokens = self._tokens(X)
+        if not Y.nnz:
+            raise InputError("none of the documents has a label")
+        data = Learned(X, Texts(tokens), Y, self._held_out(context, Y, tokens.n_terms))
+        self.input_.look(tokens, context.run.progress)
+        estimate.check(
+            self._memory(tokens, Y), device_of(self.device), self.input_.saves_memory
+        )
+        belongs = self._belongs(data)
+        if context.run.resume and context.run.folder is not None:
+            check_all(context.run.folder, belongs)
+        self.input_.prepare(tokens, context)
+        data, more = self._prepare(self._in_windows(data), context)
+        n_labels = int(Y.shape[1])
+        self.candidates_ = self._new_candidates(n_labels, self._uses_first(n_labels))
+        belongs |= more | self.candidates_.prepare(data, context)
+        self.n_terms_, self.n_labels_ = tokens.n_terms, n_labels
+        self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
+        with limited_threads(self.threads), torch.random.fork_rng():
+            self._learn(data, belongs, context)
+        self.input_.release()
+
+    def _learn(self, data: Learned, belongs: dict[str, Any], context: FitContext) -> None:
+        """Train the networks, one after the other."""
+        self.networks_, self.history_ = [], []
+        for step in self.candidates_.steps(self.networks_, data, context):
+            self._seed_weights(step.title)
+            network = self._network(step.blueprint, self.input_.reader())
+            if step.above is not None:
+                network.begin_as(step.above)
+            if network.scorer.clusters:
+                told = ", ".join(map(str, network.scorer.clusters))
+                context.run.progress.say(f"labels in each cluster: {told}")
+            training = self.training.set_params(
+                seed=self.seed + step.member,
+                epochs=self.candidates_.step_epochs(step, self.epochs),
+            )
+            objective = self._objective(step, data, training)
+            folder = context.run.folder and context.run.folder / step.title
+            run = replace(context.run, folder=folder)
+            title = f"training {step.title}"
+            self.history_ += train(network, objective, training, run, belongs, title)
+            self.networks_.append(_merged(network).eval())
+        for network in self.networks_:
+            network.cpu()
+
+    def _seed_weights(self, title: str) -> None:
+        """Let a network have random weights of its own, whatever was trained before it or not."""
+        torch.manual_seed(int(generator(self.seed, "weights", title).integers(2**63)))
+
+    def _network(
+        self, blueprint: Blueprint, reader: Reader, clusters: tuple[int, ...] | None = None
+    ) -> Network:
+        """Put a network together.
+
+        Parameters
+        ----------
+        blueprint
+            What it judges.
+        reader
+            What ``encoder`` stands for.
+        clusters
+            Of a network whose saved weights are put into this one.
+        """
+        counts = blueprint.counts
+        if blueprint.clusters_only:
+            return self._with_rates(Network(reader, Generator(reader.n_vector, len(counts))))
+        two_stages = blueprint.begins == "zero"
+        begins = "zero" if two_stages else self._begins
+        start = LabelStart(counts, blueprint.n_documents, begins, blueprint.sparse, clusters)
+        reader = self._reader(reader, start)
+        scorer, made = self._scorer(reader, start), None
+        if blueprint.n_clusters:
+            made = Generator(reader.n_vector, blueprint.n_clusters)
+        weighs = two_stages or self._has_prior
+        return self._with_rates(Network(reader, scorer, weighs_prior=weighs, generator=made))
+
+    @property
+    def _begins(self) -> Literal["frequency", "none"]:
+        """How labels begin without a first stage."""
+        return self.prior
+
+    @property
+    def _has_prior(self) -> bool:
+        """Whether texts bring log odds of their own for all labels."""
+        return False
+
+    def _with_rates(self, network: Network) -> Network:
+        """Let a pretrained transformer, and what is next to it, have learning rates of their own."""
+        for name, part in network.named_modules():
+            if isinstance(part, TransformerReader):
+                shares = huggingface.layer_shares(part.encoder, self.layer_decay)
+                network.rate_shares = {f"{name}.encoder.{k}": share for k, share in shares.items()}
+                network.rates = {
+                    f"{name}.encoder": "encoder_rate",
+                    "reader.labels": "hidden_rate",
+                    "scorer.hidden": "hidden_rate",
+                }
+        return network
+
+    def _objective(self, step: Step, data: Learned, training: Training) -> LabelObjective:
+        held = None
+        if data.held is not None and step.held is not None:
+            held = (data.held[1], step.held)
+        return LabelObjective(
+            data.texts, step.Y, step.sampler, step.clusters, held, step.rank, self.measure, training
+        )
+
+    def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
+        """Return the tokens that are read, of ``known`` ones if those are settled."""
+        text = X["text"] if isinstance(X, Views) and "text" in X else X
+        if not isinstance(text, TokenSequences):
+            reads = self.input_.reads
+            raise InputError(
+                f"{self.name} reads {reads} in their order: use the features {reads!r}, not "
+                f"{type(text).__name__}"
+            )
+        if known is not None and text.n_terms != known:
+            raise InputError(
+                f"X has {text.n_terms:,} {self.input_.reads}, but {self.name} learned with "
+                f"{known:,}: use the featurizer it was trained with"
+            )
+        return self.input_.cut(text)
+
+    def _in_windows(self, data: Learned) -> Learned:
+        """Return texts as they are read, once it is known how."""
+        windows, held = self.input_.windows, data.held
+        if held is not None:
+            held = (held[0], replace(held[1], windows=windows), held[2])
+        return data._replace(texts=replace(data.texts, windows=windows), held=held)
+
+    def _held_out(
+        self, context: FitContext, train: csr_array, n_terms: int
+    ) -> tuple[Features, Texts, csr_array] | None:
+        """Return those held-out documents that are read in training, or say why none is."""
+        if context.validation is None:
+            context.run.progress.say("nothing is held out: training is not stopped early")
+            return None
+        X, Y = context.validation
+        labelled = np.flatnonzero(np.diff(Y[:, : train.shape[1]].tocsr().indptr))
+        if not len(labelled):
+            context.run.progress.say(
+                "no held-out document has a known label: training is not stopped early"
+            )
+            return None
+        most = min(MOST_VALIDATION, max(3 * train.shape[0] // 10, FEW_VALIDATION))
+        rows = np.sort(generator(self.seed, "validation").permutation(labelled)[:most])
+        return X[rows], Texts(self._tokens(X, n_terms)[rows]), Y[rows]
+
+    def _belongs(self, data: Learned) -> dict[str, Any]:
+        """Return what a checkpoint must have in common with this training."""
+        same = ("threads", "device", "devices", "checkpoint_minutes", *RATES)  # whatever these are
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in same}
+        pairs = [(data.texts.tokens, data.Y)]
+        if data.held is not None:
+            pairs.append((data.held[1].tokens, data.held[2]))
+        arrays = [
+            array
+            for texts, labels in pairs
+            for array in (texts.tokens, texts.offsets, labels.indptr, labels.indices)
+        ]
+        sizes = {
+            "documents": data.Y.shape[0],
+            "labels": data.Y.shape[1],
+            "tokens": data.texts.tokens.n_terms,
+        }
+        sums = {"checksum of the data": checksum(*arrays)}
+        return {"model": self.name, **settings, **self.input_.belongs(), **sizes, **sums}
+
+    # --- what it takes --------------------------------------------------------------------------
+
+    def _memory(self, X: TokenSequences, Y: csr_array) -> int:
+        """Return the bytes that training needs at its peak."""
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        candidates = self._new_candidates(len(counts), self._uses_first(len(counts)))
+        longest = min(int(X.lengths.max(initial=1)), self.length)
+        sizes = [
+            self._size(each, X.n_terms, longest) for each in candidates.expected(counts, len(X))
+        ]
+        return estimate.memory(sizes, self.training, X.tokens.nbytes)
+
+    def _size(self, blueprint: Blueprint, n_terms: int, longest: int) -> estimate.Size:
+        """Return the size of a network, of which a sketch without numbers is made."""
+        reader = self._input().sketch(n_terms)
+        with torch.device("meta"):
+            network = self._network(blueprint, reader)
+        weights = [(each.numel(), each.requires_grad) for each in network.parameters()]
+        judged = blueprint.judged if blueprint.judged is not None else len(blueprint.counts)
+        kept = network.reader.kept(longest, judged)
+        kept += network.scorer.kept(longest, blueprint.judged) + 3 * blueprint.n_clusters
+        frozen = sum(n for n, learns in weights if not learns)
+        return estimate.Size(sum(n for n, _ in weights), self.batch * kept, frozen)
+
+    def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
+        """Tell what `fit` would take: its memory is computed, its time measured on some batches."""
+        trial = self._trial()
+        trial.input_ = self._input()
+        tokens, device = trial._tokens(X), device_of(self.device)
+        needed = self._memory(tokens, Y)
+        estimate.check(needed, device, trial.input_.saves_memory)
+        few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
+        quiet = replace(context, run=Run(), validation=None, documents=None)
+        trial.fit(X[few], Y[few], context=quiet)
+        ends = [event["seconds"] for event in trial.history_]
+        # the first pass also finds memory and builds kernels
+        passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
+        epochs = trial.candidates_.epochs(len(trial.networks_), self.epochs)
+        seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
+        if context.validation is not None:
+            seconds *= 1.1
+        return Estimate(seconds * len(tokens) / len(few), needed, estimate.free(device))
+
+    def _trial(self) -> Self:
+        """Return a model like this one that passes twice over the documents, for `estimate`."""
+        return self.fresh().set_params(epochs=2, evaluate_every=2**31, average_from=None)
+
+    # --- ranking --------------------------------------------------------------------------------
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        tokens = self._tokens(X, self.n_terms_)
+        with self._ready():
+            texts = self._texts(X, tokens)
+            ranking = self.candidates_.rank(self.networks_, X, texts, k).pad(k)
+        return self._with_unread(ranking, X, tokens, k)
+
+    @contextmanager
+    def _ready(self) -> Iterator[torch.device]:
+        """Let the networks be where they should be, to be asked and not to learn."""
+        device = device_of(self.device)
+        for network in self.networks_:
+            network.to(device).eval()
+        with limited_threads(self.threads), torch.inference_mode():
+            yield device
+
+    def _with_unread(
+        self, ranking: Ranking, X: Features, tokens: TokenSequences, k: int
+    ) -> Ranking:
+        """Give texts of which a network can read nothing what the first stage, or frequency, says."""
+        unread = ~self.input_.readable(tokens)
+        if not unread.any():
+            return ranking
+        other = self.candidates_.rank_unread(X[unread], k)
+        if other is None:
+            best = np.argsort(-self.shares_, kind="stable")[:k].astype(np.int32)
+            ranking.labels[unread], ranking.scores[unread] = best, self.shares_[best]
+        else:
+            ranking.labels[unread], ranking.scores[unread] = other.labels, other.scores
+        return ranking
+
+    # --- explaining -----------------------------------------------------------------------------
+
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return how much each token spoke for a label.
+
+        That is how much the label attended to it, or, where the scorer does not attend, what it
+        added to the label's log odds. A label that is not among the candidates of a text is the
+        first stage's to explain.
+        """
+        tokens = self._tokens(X, self.n_terms_)[i : i + 1]
+        asked = self.candidates_.shortlist(X, i)
+        readable = bool(self.input_.readable(tokens)[0])
+        if asked is not None and (not readable or label not in asked[0]):
+            told = self.candidates_.explain(X, i, label)
+            assert told is not None
+            return told
+        if not readable:
+            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
+        start, weights = self._told(self._texts(X[i : i + 1], tokens), label, asked)
+        return Explanation(np.arange(start, start + len(weights)), weights)
+
+    def _told(
+        self,
+        text: Texts,
+        label: int,
+        asked: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None,
+    ) -> tuple[int, NDArray[np.float32]]:
+        """Return where reading of one text began, and what each token spoke for a label."""
+        device = device_of(self.device)
+        networks = [
+            network.to(device).eval().requires_grad_(requires_grad=False)
+            for network in self.candidates_.judging(self.networks_)
+        ]
+        with limited_threads(self.threads):
+            return explain_label(networks, text, label, asked, device)
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the networks' weights as arrays beside the other state."""
+        state = super().state()
+        if "networks_" not in state:
+            return state
+        networks, reads = state.pop("networks_"), state.pop("input_")
+        candidates = state.pop("candidates_")
+        state["built"] = {
+            "input": reads.state(),
+            "two_stages": isinstance(candidates, FirstStageLabels),
+            "n_labels": candidates.blueprints()[-1].counts.shape[0],
+            "clusters": [list(network.scorer.clusters) for network in networks],
+        }
+        state |= {f"candidates.{name}": value for name, value in candidates.state().items()}
+        for number, network in enumerate(networks):
+            for name, value in network.state_dict().items():
+                state[f"network{number}.{name}"] = value.detach().cpu().numpy()
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        built = state["built"]  # a KeyError tells of another version
+        weights = {name: value for name, value in state.items() if name.startswith("network")}
+        kept = _below("candidates.", state)
+        apart = {"built", *weights, *(f"candidates.{name}" for name in kept)}
+        super().set_state({name: value for name, value in state.items() if name not in apart})
+        self.input_ = self._input()
+        self.input_.set_state(built["input"])
+        self.candidates_ = self._new_candidates(built["n_labels"], built["two_stages"])
+        self.candidates_.set_state(kept, built["n_labels"])
+        self.networks_ = []
+        for number, blueprint in enumerate(self.candidates_.blueprints()):
+            clusters = tuple(built["clusters"][number])
+            network = self._network(blueprint, self.input_.reader(), clusters)
+            own = _below(f"network{number}.", weights)
+            try:
+                network.load_state_dict(
+                    {name: torch.from_numpy(np.array(value)) for name, value in own.items()}
+                )
+            except RuntimeError as error:
+                raise DamagedError(
+                    f"the weights of this {self.name} are not those that its settings ask for, as "
+                    "another version of labelgrove wrote it: train it again"
+                ) from error
+            self.networks_.append(network)
+
+    def write(self, folder: Path) -> None:
+        """Write the first stage into a folder of its own."""
+        super().write(folder)
+        if isinstance(self.candidates_, FirstStageLabels):
+            self.candidates_.write(folder / FIRST)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        model = super().read(folder)
+        if isinstance(model.candidates_, FirstStageLabels):
+            model.candidates_.read(folder / FIRST)
+        return model
+
+
+def _merged(network: Network) -> Network:
+    """Add low-rank updates of transformers to the weights they belong to."""
+    for part in network.modules():
+        if isinstance(part, TransformerReader) and part.low_rank:
+            huggingface.merged(part.encoder)
+            part.low_rank = False
+    return network
+
+
+def _below(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

@@ -1,0 +1,1 @@
+"""Priors: log odds that labels start from."""

@@ -1,0 +1,241 @@
+"""Texts and labels read together by one transformer (LACO's joint embedding)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from labelgrove.core.configured import Configured
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import TokenSequences
+from labelgrove.core.settings import setting
+from labelgrove.core.types import FitContext
+from labelgrove.models.neural.readers import huggingface
+from labelgrove.models.neural.readers.base import Batch, Reader, Reading, mask_of
+from labelgrove.models.neural.readers.huggingface import Framed
+from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
+from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
+
+Starts = Literal["names", "descriptions", "random"]
+
+
+class LabelReading(Configured):
+    """The settings of models that read labels with the text."""
+
+    together: int = setting(
+        200,
+        "Number of labels up to which all are read with every text; of more, the first stage's "
+        "best are.",
+        least=0,
+    )
+    starts: Starts = setting(
+        "names",
+        "What labels are read as at first: the words of their names, of their descriptions where "
+        "there are any, or random.",
+    )
+
+
+class JointReader(Reader):
+    """A transformer that reads a text, and behind it one token for each label.
+
+    Parameters
+    ----------
+    inner
+        The transformer.
+    pair
+        What stands around a text and labels.
+    n_labels
+        Number of labels.
+
+    Attributes
+    ----------
+    labels
+        What each label is read as, shape (L, e).
+    """
+
+    def __init__(self, inner: TransformerReader, pair: Pair, n_labels: int) -> None:
+        super().__init__()
+        self.inner, self.pair = inner, pair
+        self.n_vector, self.n_pooled = inner.n_vector, inner.n_pooled
+        words: Tensor = inner.encoder.get_input_embeddings().weight  # type: ignore[operator]
+        self.labels = _table(n_labels, words.shape[1], words)
+
+    def begin(self, labels: list[Tensor]) -> None:
+        """Let labels begin as the mean of their words; one without words stays random.
+
+        Parameters
+        ----------
+        labels
+            Tokens of each label, shape (n,) each.
+        """
+        with torch.no_grad():
+            for number, words in enumerate(labels):
+                if len(words):
+                    self.labels[number] = huggingface.embedded(self.inner.encoder, words).mean(0)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Return the vectors (b, W, e) of texts, labels, and what is around them."""
+        return self._embed(self.frame(batch), self.candidates(batch))
+
+    def blank(self, batch: Batch) -> Tensor:
+        """Return the same for texts of padding."""
+        frame = self.frame(batch)
+        ids = frame.ids.clone()
+        ids[:, self.own(batch)] = self.inner.specials.pad
+        return self._embed(frame._replace(ids=ids), self.candidates(batch))
+
+    def _embed(self, frame: Framed, labels: Tensor) -> Tensor:
+        vectors = huggingface.embedded(self.inner.encoder, frame.ids)
+        rows = torch.arange(len(vectors), device=vectors.device)[:, None]
+        return vectors.index_put((rows, frame.room), self.labels[labels.clamp(min=0)])
+
+    def own(self, batch: Batch) -> slice:
+        """Return where the tokens of the text stand."""
+        first = len(self.pair.before)
+        return slice(first, first + batch.tokens.shape[1])
+
+    def frame(self, batch: Batch) -> Framed:
+        """Return the texts with all that is read with them."""
+        real = self.candidates(batch) >= 0
+        pad = self.inner.specials.pad
+        return huggingface.framed(batch.tokens, batch.lengths, self.pair, pad, real)
+
+    def candidates(self, batch: Batch) -> Tensor:
+        """Return the labels that are read with each text, shape (b, C)."""
+        return _all_or_some(batch, len(self.labels))
+
+    def read(self, batch: Batch, vectors: Tensor) -> Reading:
+        """Read texts and labels whose tokens have these vectors (b, W, e)."""
+        frame, lengths = self.frame(batch), batch.lengths
+        own = mask_of(frame.ends, frame.ids.shape[1])
+        given = {"inputs_embeds": vectors}
+        states = huggingface.states_of(self.inner.encoder, given, frame.types, own)
+        first, width = len(self.pair.before), int(lengths.max())
+        places = frame.room[:, :, None].expand(-1, -1, states.shape[2])
+
+        def pool() -> Tensor:
+            return huggingface.pooled(states, self.inner.pooling, frame.ends, lengths + first)
+
+        words = states[:, first : first + width]
+        return Reading(words, mask_of(lengths, width), pool, states.gather(1, places))
+
+    def kept(self, longest: int, judged: int) -> int:
+        """Return the numbers that learning keeps for one text."""
+        return self.inner.kept_for(longest, judged)
+
+
+class LabelVectors(Reader):
+    """Any reader, and a learned vector for each label that the text is not read with.
+
+    Parameters
+    ----------
+    inner
+        Reads the text.
+    n_labels
+        Number of labels.
+
+    Attributes
+    ----------
+    labels
+        The vector of each label, shape (L, d).
+    """
+
+    def __init__(self, inner: Reader, n_labels: int) -> None:
+        super().__init__()
+        self.inner = inner
+        self.n_vector, self.n_pooled = inner.n_vector, inner.n_pooled
+        like = None
+        if isinstance(inner, TransformerReader):
+            like = inner.encoder.get_input_embeddings().weight  # type: ignore[operator]
+        self.labels = _table(n_labels, inner.n_vector, like)
+
+    def forward(self, batch: Batch) -> Reading:
+        """Read texts."""
+        return self._with_labels(batch, self.inner(batch))
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Return the vectors (b, W, e) that reading begins with."""
+        return self.inner.embed(batch)
+
+    def blank(self, batch: Batch) -> Tensor:
+        """Return the same for texts that say nothing."""
+        return self.inner.blank(batch)
+
+    def own(self, batch: Batch) -> slice:
+        """Return where the tokens of the text stand."""
+        return self.inner.own(batch)
+
+    def read(self, batch: Batch, vectors: Tensor) -> Reading:
+        """Read texts whose tokens have these vectors (b, W, e)."""
+        return self._with_labels(batch, self.inner.read(batch, vectors))
+
+    def _with_labels(self, batch: Batch, reading: Reading) -> Reading:
+        chosen = _all_or_some(batch, len(self.labels))
+        reading.labels = self.labels[chosen.clamp(min=0)]
+        return reading
+
+    def kept(self, longest: int, judged: int) -> int:
+        """Return the numbers that learning keeps for one text."""
+        return self.inner.kept(longest, judged)
+
+
+def label_words(starts: Starts, context: FitContext) -> list[Tensor]:
+    """Return the subwords of what each label is called, shape (n,) each; none to begin at random.
+
+    Parameters
+    ----------
+    starts
+        What labels are read as at first.
+    context
+        With the label space and the featurizer of the text.
+    """
+    featurizer, labels = context.featurizers.get("text"), context.labels
+    if featurizer is None or labels is None or starts == "random":
+        return []
+    names, n = labels.names[: labels.n_labels], labels.n_labels
+    if starts == "descriptions":
+        told = labels.descriptions[:n]
+        names = [text or name for text, name in zip(told, names, strict=True)]
+    tokens = featurizer.transform(names)
+    assert isinstance(tokens, TokenSequences)
+    return [torch.from_numpy(tokens.sequence(i).astype(np.int64)) for i in range(n)]
+
+
+def pair_with_room(text: TransformerInput, n_labels: int, advice: str) -> Pair:
+    """Return what a tokenizer puts around a text and labels, if a transformer can read so many.
+
+    Parameters
+    ----------
+    text
+        How texts are read.
+    n_labels
+        Labels that are read with each.
+    advice
+        What to do where there is no room.
+    """
+    pair = pair_of(load_tokenizer(text.encoder))
+    most = huggingface.longest_input(huggingface.skeleton(text.encoder))
+    needed = text.windows.size + n_labels + pair.n_around
+    if most is not None and needed > most:
+        raise InputError(
+            f"length {text.length} and {n_labels:,} labels are {needed:,} tokens with those around "
+            f"them, and {text.encoder} reads {most:,} at most: {advice}"
+        )
+    return pair
+
+
+def _table(n_labels: int, size: int, like: Tensor | None) -> nn.Parameter:
+    """Return random vectors of labels, spread as other vectors are."""
+    known = like is not None and like.device.type != "meta"
+    spread = float(like.detach().std()) if like is not None and known else 1.0
+    return nn.Parameter(spread * torch.randn(n_labels, size))
+
+
+def _all_or_some(batch: Batch, n_labels: int) -> Tensor:
+    if batch.labels is not None:
+        return batch.labels
+    every = torch.arange(n_labels, device=batch.tokens.device)
+    return every.expand(len(batch.tokens), -1)

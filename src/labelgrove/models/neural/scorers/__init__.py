@@ -1,0 +1,1 @@
+"""Scorers: vectors of a text become log odds of labels."""

@@ -1,0 +1,156 @@
+"""Every label has its own attention to the text (equations 4 and 5 of AttentionXML)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from labelgrove.models.neural.readers.base import Reading
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.scorers.base import Scorer
+
+BLOCK = 1 << 25  # numbers kept at once where all labels are judged, other than to learn
+
+
+class LabelAttention(nn.Module):
+    """Each label attends to the words it cares about.
+
+    Parameters
+    ----------
+    n_labels
+        Number of labels.
+    size
+        Size of a word's vector.
+    sparse
+        Steps touch only the candidates: for very many labels.
+    """
+
+    def __init__(self, n_labels: int, size: int, sparse: bool = False) -> None:
+        super().__init__()
+        self.labels = nn.Embedding(n_labels, size, sparse=sparse)
+        nn.init.xavier_uniform_(self.labels.weight)
+
+    def forward(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
+        """Return a vector for each label, or each candidate, of each text.
+
+        Parameters
+        ----------
+        words
+            Shape (b, T, size).
+        mask
+            Which of them are no padding, shape (b, T), bool.
+        candidates
+            Labels of each text, shape (b, C), or the same of all texts, shape (C,); None for all.
+
+        Returns
+        -------
+        vectors
+            Shape (b, L or C, size).
+        """
+        return self.shares(words, mask, candidates) @ words
+
+    def shares(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
+        """Return how much each label attends to each word, (b, L or C, T); they sum to 1."""
+        if candidates is None or candidates.ndim == 1:
+            labels = self.labels.weight if candidates is None else self.labels(candidates)
+            scores = torch.einsum("btd,ld->blt", words, labels)
+        else:
+            scores = self.labels(candidates) @ words.transpose(1, 2)
+        return scores.masked_fill(~mask[:, None, :], -torch.inf).softmax(dim=2)
+
+
+class SharedLayers(nn.Module):
+    """Fully connected layers that all labels share, down to one number each.
+
+    Parameters
+    ----------
+    n_inputs
+        Size of a label's vector.
+    sizes
+        Sizes of the layers between.
+    """
+
+    def __init__(self, n_inputs: int, sizes: Sequence[int]) -> None:
+        super().__init__()
+        wide = [n_inputs, *sizes]
+        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in zip(wide, sizes, strict=False))
+        self.output = nn.Linear(wide[-1], 1)
+        for layer in [*self.hidden, self.output]:
+            nn.init.xavier_uniform_(layer.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits (b, C) of label vectors (b, C, n_inputs)."""
+        for layer in self.hidden:
+            x = torch.relu(layer(x))
+        logits: Tensor = self.output(x).squeeze(-1)
+        return logits
+
+
+class LabelAttentionScorer(Scorer):
+    """Attention and shared layers: equations 4 and 5 of AttentionXML.
+
+    Parameters
+    ----------
+    start
+        The labels, or nodes of a tree's level; ``sparse`` for candidates among very many.
+    n_inputs
+        Size of a token's vector.
+    layers
+        Sizes of the fully connected layers.
+    """
+
+    def __init__(self, start: LabelStart, n_inputs: int, layers: Sequence[int]) -> None:
+        super().__init__()
+        self.n_labels = len(start.counts)
+        self.attends = LabelAttention(self.n_labels, n_inputs, start.sparse)
+        self.layers = SharedLayers(n_inputs, layers)
+        self._per_label = n_inputs + sum(layers)
+        self.bias = None
+        if start.begins == "frequency":
+            self.bias = nn.Embedding(self.n_labels, 1, sparse=start.sparse)
+            with torch.no_grad():
+                self.bias.weight.copy_(start.log_odds()[:, None])
+                nn.init.zeros_(self.layers.output.bias)
+        elif start.begins == "zero":
+            nn.init.zeros_(self.layers.output.weight)
+            nn.init.zeros_(self.layers.output.bias)
+
+    def logits(self, reading: Reading, labels: Tensor | None, prior: Tensor | None) -> Tensor:
+        """Return the log odds of candidates (b, C), or of all labels (b, L).
+
+        All labels are judged some at a time, but for learning, which needs all steps at once.
+        """
+        asked = None if labels is None else labels.clamp(min=0)
+        if asked is not None or self.training:
+            logits = self._judge(reading, asked)
+        else:
+            texts, longest, _ = reading.vectors.shape
+            size = max(BLOCK // (texts * (longest + self._per_label)), 1)
+            every = torch.arange(self.n_labels, device=reading.vectors.device)
+            logits = torch.cat([self._judge(reading, part) for part in torch.split(every, size)], 1)
+        return logits if prior is None else logits + prior
+
+    def _judge(self, reading: Reading, labels: Tensor | None) -> Tensor:
+        logits: Tensor = self.layers(self.attends(reading.vectors, reading.mask, labels))
+        if self.bias is None:
+            return logits
+        own = self.bias.weight if labels is None else self.bias(labels)
+        return logits + own.squeeze(-1)
+
+    def attention(self, reading: Reading, labels: Tensor) -> Tensor:
+        """Return how much each candidate (b, C) attends to each token, shape (b, C, T)."""
+        return self.attends.shares(reading.vectors, reading.mask, labels.clamp(min=0))
+
+    def begin_as(self, other: Scorer) -> None:
+        """Take over the layers that all labels share."""
+        if isinstance(other, LabelAttentionScorer):
+            self.layers.load_state_dict(other.layers.state_dict())
+
+    def kept(self, longest: int, judged: int | None) -> int:
+        """Return the numbers that learning keeps for one text."""
+        size = self.attends.labels.embedding_dim
+        # a label: its attention in three steps, its reading, and what layers make of it
+        label = 3 * longest + 2 * self._per_label - size
+        return self.n_labels * label if judged is None else judged * (label + size)

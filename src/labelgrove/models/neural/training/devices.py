@@ -1,0 +1,64 @@
+"""Which device a network runs on, and in which precision."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+
+from labelgrove.core.errors import InputError
+from labelgrove.models.neural.training.settings import Training
+
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # else it tells of each precision
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
+    """Return the device and precision that the settings ask for.
+
+    Parameters
+    ----------
+    settings
+        With device, devices and precision.
+    leaves_parts_out
+        Whether a step may give some weights no gradient, which several processes must know.
+    """
+    kind, colon, number = settings.device.partition(":")
+    if kind not in DEVICES:
+        raise InputError(
+            f"device must be one of {', '.join(DEVICES)}, or one of several such as cuda:1, got "
+            f"{settings.device!r}"
+        )
+    precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
+    strategy: str | DDPStrategy = "auto"
+    if settings.devices > 1:
+        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=leaves_parts_out)
+    try:
+        devices: Any = [int(number)] if colon else settings.devices
+        return Fabric(
+            accelerator=kind,
+            devices=devices,
+            strategy=strategy,
+            precision=precision,  # type: ignore[arg-type]
+        )
+    except Exception as error:
+        mps = ", mps" if torch.backends.mps.is_available() else ""
+        raise InputError(
+            f"the device {settings.device!r} (devices={settings.devices}) cannot be used here: "
+            f"there are cpu{mps} and {torch.cuda.device_count()} of cuda; device='auto' takes what "
+            "there is"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def device_of(name: str) -> torch.device:
+    """Return the device that a setting means here; what was trained on a GPU runs without one."""
+    try:
+        device: torch.device = open_fabric(Training(device=name)).device
+    except InputError:
+        device = open_fabric(Training(device="auto")).device
+    return device

@@ -1,0 +1,65 @@
+"""Optimisers, and learning rates that change from step to step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from torch import nn
+from torch.optim import Adam, AdamW, Optimizer, SparseAdam
+
+from labelgrove.models.neural.training.settings import Training
+
+
+def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
+    """Return Adam for the network, and its sparse form for what has sparse gradients.
+
+    Parts of the network with a learning rate of their own are groups of their own: ``rates`` of the
+    network names the setting that holds it, ``rate_shares`` the weights that have only a share of
+    it.
+    """
+    sparse = [  # in the order of the network: a checkpoint numbers them
+        module.weight
+        for module in network.modules()
+        if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
+    ]
+    apart = set(map(id, sparse))
+    rates: Mapping[str, str] = getattr(network, "rates", {})
+    shares: Mapping[str, float] = getattr(network, "rate_shares", {})
+    parts: dict[tuple[str, float], list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad and id(parameter) not in apart:
+            own = [rate for part, rate in rates.items() if f"{name}.".startswith(f"{part}.")]
+            rate = own[0] if own else "learning_rate"
+            parts.setdefault((rate, shares.get(name, 1.0)), []).append(parameter)
+    dense = [{"params": each, "rate": rate, "share": at} for (rate, at), each in parts.items()]
+    found: list[Optimizer] = []
+    if dense:
+        if settings.weight_decay:
+            decay = settings.weight_decay
+            found.append(AdamW(dense, settings.learning_rate, weight_decay=decay, fused=True))
+        else:
+            found.append(Adam(dense, settings.learning_rate, fused=True))
+    if sparse:
+        group = {"params": sparse, "rate": "learning_rate", "share": 1.0}
+        found.append(SparseAdam([group], settings.learning_rate))
+    return found
+
+
+def rate_at(step: int, total: int, settings: Training) -> float:
+    """Return the factor on the learning rate at a step, counted from 0.
+
+    Examples
+    --------
+    >>> [rate_at(step, 10, Training(schedule="linear", warmup=0.2)) for step in (0, 1, 2, 6)]
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    rising = round(settings.warmup * total)
+    if step < rising:
+        return (step + 1) / rising
+    left = (total - step) / max(total - rising, 1)
+    if settings.schedule == "linear":
+        return left
+    if settings.schedule == "cosine":
+        return 0.5 * (1 + math.cos(math.pi * (1 - left)))
+    return 1.0
