@@ -170,7 +170,7 @@ def ranges_are_searchable(case: Case) -> None:
     """Ranges name settings, hold their defaults, and values at both ends are accepted."""
     model = case.new()
     defaults = model.defaults()
-    for name, found in type(model).ranges().items():
+    for name, found in model.searchable().items():
         assert name in defaults, f"there is a range for {name}, which is no setting"
         assert found.holds(defaults[name]), f"the default of {name} is not in {found}"
         for value in found.ends():

@@ -262,9 +262,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
             raise InputError("none of the documents has a label")
         data = Learned(X, Texts(tokens), Y, self._held_out(context, Y, tokens.n_terms))
         self.input_.look(tokens, context.run.progress)
-        estimate.check(
-            self._memory(tokens, Y), device_of(self.device), self.input_.saves_memory
-        )
+        estimate.check(self._memory(tokens, Y), device_of(self.device), self.input_.saves_memory)
         belongs = self._belongs(data)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, belongs)
@@ -345,7 +343,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         return False
 
     def _with_rates(self, network: Network) -> Network:
-        """Let a pretrained transformer, and what is next to it, have learning rates of their own."""
+        """Give a pretrained transformer, and what is next to it, their own learning rates."""
         for name, part in network.named_modules():
             if isinstance(part, TransformerReader):
                 shares = huggingface.layer_shares(part.encoder, self.layer_decay)
@@ -494,7 +492,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
     def _with_unread(
         self, ranking: Ranking, X: Features, tokens: TokenSequences, k: int
     ) -> Ranking:
-        """Give texts of which a network can read nothing what the first stage, or frequency, says."""
+        """Rank texts that no network can read by the first stage, or by frequency."""
         unread = ~self.input_.readable(tokens)
         if not unread.any():
             return ranking

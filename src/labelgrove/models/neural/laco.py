@@ -92,13 +92,9 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
         0.0, "Weight of the task to tell from some labels of a text all others (1 - alpha).",
         least=0,
     )  # fmt: skip
-    ratio: float = setting(
-        0.5, "Pairs that a text has for each that it has not (gamma).", above=0
-    )
+    ratio: float = setting(0.5, "Pairs that a text has for each that it has not (gamma).", above=0)
     given: int = setting(1, "Labels that are given in the second task (s).", least=1)
-    radius: int = setting(
-        5, "Words on each side that the cross attention looks at (r).", least=0
-    )
+    radius: int = setting(5, "Words on each side that the cross attention looks at (r).", least=0)
     filters: int = setting(4, "Kernels of the cross attention.", least=1)
     across: int = setting(
         1, "Labels at once that the kernels look at; the authors' code has 10.", least=1

@@ -89,8 +89,8 @@ class LabelObjective(Objective):
         batch = batch._replace(labels=chosen.labels)
         if sampled.odds is not None:
             batch = batch._replace(prior=torch.from_numpy(sampled.odds).to(device))
-        loss = network(batch, chosen.true)
-        return loss
+        judged: Tensor = network(batch, chosen.true)
+        return judged
 
     def _generated(
         self, network: nn.Module, batch: object, rows: NDArray[np.int64], device: torch.device

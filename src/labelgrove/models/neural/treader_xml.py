@@ -90,7 +90,7 @@ class TReaderXml(NeuralClassifier):
     remembers: bool = True
 
     learning_rate = 5e-3
-    prior: Literal["frequency", "votes", "none"] = setting(
+    prior: Literal["frequency", "votes", "none"] = setting(  # type: ignore[assignment]
         "frequency",
         "Where the log odds of labels begin: at their frequency; at that and the share of a text's "
         "neighbours that have the label, which a learned weight multiplies (votes; best with "
@@ -247,9 +247,7 @@ class TReaderXml(NeuralClassifier):
         assert isinstance(lessons, Lessons)
         told = lessons.shares
         belongs = {
-            "checksum of the teacher": checksum(
-                told.data, told.indices, told.indptr, lessons.words
-            )
+            "checksum of the teacher": checksum(told.data, told.indices, told.indptr, lessons.words)
         }
         return data._replace(texts=texts, held=held), belongs
 

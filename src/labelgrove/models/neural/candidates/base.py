@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -184,11 +183,6 @@ class Candidates(ABC):
         """Return arrays and plain values that `set_state` needs."""
         return {}
 
+    @abstractmethod
     def set_state(self, state: Mapping[str, Any], n_labels: int) -> None:
-        """Take over what `state` returned."""
-
-    def write(self, folder: Path) -> None:
-        """Write what is no array into a folder."""
-
-    def read(self, folder: Path) -> None:
-        """Read what `write` wrote."""
+        """Take over what `state` returned, for so many labels."""

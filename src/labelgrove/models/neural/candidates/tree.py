@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -262,7 +263,7 @@ class TreeLabels(Candidates):
         if self.choice == "generated":
             return [
                 Blueprint(below, n_documents, True, len(above), judged=min(self.judged, len(below)))
-                for above, below in zip(known, known[1:], strict=False)
+                for above, below in pairwise(known)
             ]
         only = self.clusters_first
         first = Blueprint(known[0], n_documents, clusters_only=only)
@@ -319,7 +320,8 @@ class TreeLabels(Candidates):
         nodes, parents = tree.indicators(data.Y, level + 1), tree.indicators(data.Y, level)
         held = None if data.held is None else _at(tree, data.held[2], level + 1)
         guess = partial(self._guess, descent, above, progress=context.run.progress)
-        clusters, sampler = None, Everything()  # type: tuple[csr_array | None, Sampler]
+        clusters: csr_array | None = None
+        sampler: Sampler = Everything()
         rank: Callable[[Network, Texts, int], Ranking] = partial(_rank_nodes, batch=self.batch)
         if self.choice == "generated":
             assert self.budget is not None
@@ -384,7 +386,9 @@ class TreeLabels(Candidates):
         return [
             each
             for tree in self.trees
-            for each in self._blueprints([tree.n_nodes(level) for level in range(1, tree.depth + 1)])
+            for each in self._blueprints(
+                [tree.n_nodes(level) for level in range(1, tree.depth + 1)]
+            )
         ]
 
     def state(self) -> dict[str, Any]:

@@ -44,13 +44,18 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Batch:
         """Return the same on a device."""
-        return Batch(*(None if each is None else each.to(device) for each in self))
+        return self._mapped(lambda each: each.to(device))
 
     def repeated(self, n: int) -> Batch:
         """Return its one text n times."""
-        lessons = self.lessons
-        many = (None if each is None else each.expand(n, *each.shape[1:]) for each in self[:5])
-        return Batch(*many, lessons)  # type: ignore[arg-type]
+        own = self._replace(lessons=None)  # lessons are no text's own
+        many = own._mapped(lambda each: each.expand(n, *each.shape[1:]))
+        return many._replace(lessons=self.lessons)
+
+    def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        tokens, lengths, *others = self
+        changed = (None if each is None else change(each) for each in others)
+        return Batch(change(tokens), change(lengths), *changed)
 
 
 @dataclass(eq=False)
@@ -173,7 +178,7 @@ class Input(ABC):
     def reader(self) -> Reader:
         """Return a new reader: with the weights of `prepare`, or with any after `set_state`."""
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027
         """Let go what only new networks need: all are made."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from labelgrove.models.neural.readers.base import Batch, Reader, Reading, mask_of
+from labelgrove.models.neural.readers.base import Batch, Reader, Reading
 from labelgrove.text import PAD
 
 ReadingStep = Literal["masked", "plain", "residual"]
@@ -104,7 +104,9 @@ class DualReader(Reader):
         Whether there is a teacher.
     """
 
-    def __init__(self, inner: Reader, heads: int, steps: Sequence[ReadingStep], taught: bool) -> None:
+    def __init__(
+        self, inner: Reader, heads: int, steps: Sequence[ReadingStep], taught: bool
+    ) -> None:
         super().__init__()
         size = inner.n_vector
         self.inner = inner
@@ -150,6 +152,9 @@ class DualReader(Reader):
         """Return what the teacher says to each text (b, D, d), and where there is a word (b, D)."""
         assert batch.shares is not None
         assert batch.lessons is not None
+        if not len(batch.lessons):
+            nothing = batch.shares.new_zeros(len(batch.shares), batch.lessons.shape[1])
+            return nothing[:, :, None].expand(-1, -1, self.n_vector), nothing > 0
         lengths = (batch.lessons != PAD).sum(1).clamp(min=1)
         described = self.inner(Batch(batch.lessons, lengths))
         return taught(described.vectors, batch.lessons, batch.shares)

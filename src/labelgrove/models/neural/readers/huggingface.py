@@ -267,7 +267,9 @@ def n_frozen_layers(encoder: nn.Module) -> int:
         return int(_config(encoder).num_hidden_layers)
     if all(each.requires_grad for each in parameters):
         return 0
-    frozen = [not any(each.requires_grad for each in part.parameters()) for part in _layers(encoder)]
+    frozen = [
+        not any(each.requires_grad for each in part.parameters()) for part in _layers(encoder)
+    ]
     return sum(frozen)
 
 

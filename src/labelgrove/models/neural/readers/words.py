@@ -148,9 +148,7 @@ class WordInput(Input):
 
     def prepare(self, X: TokenSequences, context: FitContext) -> None:
         """Find the vectors that words begin with."""
-        found = word_vectors(
-            self.vectors, self.vector_size, X, context, self.seed, self.threads
-        )
+        found = word_vectors(self.vectors, self.vector_size, X, context, self.seed, self.threads)
         self.table, self.shape = torch.from_numpy(found), found.shape
 
     def reader(self) -> WordReader:

@@ -176,32 +176,6 @@ def cluster_costs(
     )
 
 
-def modelled_step(
-    counts: NDArray[Any],
-    sizes: Sequence[int],
-    n_inputs: int,
-    decay: float,
-    batch: int,
-    n_documents: int,
-) -> float:
-    """Return the nanoseconds that a step of `LabelClusters` is thought to take on one core.
-
-    Forward and backward pass and the optimiser: ``PRODUCT`` for each weight and document that
-    visits its cluster, ``SCORE`` for each label and such document, ``WEIGHT`` for each weight and
-    ``CLUSTER`` for each tail cluster that the batch visits. Parameters are those of
-    `cluster_costs`.
-    """
-    falling = _falling(counts, n_documents)
-    check_sizes(sizes, len(falling))
-    check_decay(decay)
-    ends = np.cumsum([0, *sizes])
-    mass = np.concatenate([[0.0], np.cumsum(falling)])[ends] / n_documents
-    return sum(
-        float(_time(i, ends[i + 1] - ends[i], mass[i + 1] - mass[i], n_inputs, decay, batch))
-        for i in range(len(sizes))
-    )
-
-
 def choose_sizes(
     counts: NDArray[Any],
     n_inputs: int,
@@ -210,7 +184,7 @@ def choose_sizes(
     n_documents: int,
     most: int = 4,
 ) -> tuple[int, ...]:
-    """Return the sizes with the least `modelled_step`, with ``most`` clusters at most.
+    """Return the sizes for which a training step is fastest, with ``most`` clusters at most.
 
     Only labels that make up 1 / q**i of all uses at most may be judged from d / q**i numbers or
     fewer: for q = 2 the head holds half of the uses at least. Time alone would put almost all
@@ -285,7 +259,12 @@ def _time(
     decay: float,
     batch: int,
 ) -> NDArray[np.float64]:
-    """Return the time of cluster i, 0 for the head, with so many labels and uses per document."""
+    """Return the time of cluster i, 0 for the head, with so many labels and uses per document.
+
+    In nanoseconds of one core, for forward and backward pass and the optimiser: ``PRODUCT`` for
+    each weight and document that visits the cluster, ``SCORE`` for each label and such document,
+    ``WEIGHT`` for each weight and ``CLUSTER`` for each tail cluster that the batch visits.
+    """
     if i == 0:
         per_label = n_inputs * (PRODUCT * batch + WEIGHT) + SCORE * batch
         return np.asarray(labels * per_label, np.float64)

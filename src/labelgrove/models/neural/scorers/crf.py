@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reading
 from labelgrove.models.neural.readers.word_networks import BiLSTM
-from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.scorers.base import Positives, Scorer, dense
 
 

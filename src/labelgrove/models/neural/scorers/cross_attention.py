@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize, pad
 
-from labelgrove.models.neural.readers.base import Reading
 from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reading
 from labelgrove.models.neural.scorers.base import Positives, Scorer, dense
 from labelgrove.models.neural.scorers.cooccurrence import CooccurrenceTask
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from labelgrove.models.neural.readers.base import Reading
 from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import Reading
 from labelgrove.models.neural.scorers.base import Scorer
 
 BLOCK = 1 << 25  # numbers kept at once where all labels are judged, other than to learn

@@ -20,9 +20,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, logsigmoid, softplus
 
 from labelgrove.core.errors import InputError
-from labelgrove.models.neural.scorers.cluster_sizes import check_decay, check_sizes, tail_width
 from labelgrove.models.neural.priors.start import shares_of
 from labelgrove.models.neural.scorers.base import Positives
+from labelgrove.models.neural.scorers.cluster_sizes import check_decay, check_sizes, tail_width
 from labelgrove.models.neural.scorers.outputs import (
     Best,
     Output,

@@ -57,13 +57,11 @@ class Output(nn.Module, ABC):
         It has a gradient, for explanations, and costs the weights of that label only.
         """
 
-    def rank(
-        self, hidden: Tensor, k: int, prior: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def rank(self, hidden: Tensor, k: int, prior: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the best labels of texts (b, d), best first.
 
-        ``prior`` (b, L) is added to the labels' log odds. Equal probabilities go by the places of the labels: their numbers, unless a subclass has
-        an order of its own.
+        ``prior`` (b, L) is added to the labels' log odds. Equal probabilities go by the places of
+        the labels: their numbers, unless a subclass has an order of its own.
 
         Returns
         -------
