@@ -365,7 +365,7 @@ def test_internal_errors_are_one_line_with_a_way_to_see_more(data, tmp_path):
         ("text.max_features=abc", "max_features of Tfidf"),
         ("seed=abc", "seed"),
         ("seed=-1", "seed must be a whole number from 0"),
-        ("threads=0", "threads must be 1 or more"),
+        ("threads=0", "threads must be a whole number from 1, or None"),
         ("loss=cubic", "loss of Bonsai must be 'squared-hinge' or 'logistic', got 'cubic'"),
     ],
 )

@@ -221,7 +221,7 @@ def test_forking_afterwards_warns_of_nothing(fitted, tmp_path):
         ({}, "tokenizer is empty: give a folder"),
         ({"tokenizer": "x", "length": 0}, "length must be at least 1 token, got 0"),
         ({"tokenizer": 3}, "tokenizer of Subwords must be a word, got 3"),
-        ({"tokenizer": "x", "threads": 0}, "threads must be 1 or more"),
+        ({"tokenizer": "x", "threads": 0}, "threads must be a whole number from 1, or None"),
     ],
 )
 def test_refused_settings(settings, message):

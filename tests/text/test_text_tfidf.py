@@ -250,7 +250,7 @@ def test_spans_lead_to_their_terms(text):
         ({"min_df": 1.5}, ["sun"], "min_df must be a whole number of texts or a share"),
         ({"max_df": -1}, ["sun"], "max_df must be a whole number of texts or a share"),
         ({"max_features": 0}, ["sun"], "max_features must be 1 or more, or None"),
-        ({"threads": 0}, ["sun"], "threads must be 1 or more"),
+        ({"threads": 0}, ["sun"], "threads must be a whole number from 1, or None"),
     ],
 )
 def test_refused(settings, texts, message):
