@@ -9,30 +9,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
-from labelgrove.core.ranges import Choice, Range, Real
+from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, Run
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
-
-LEAST = {
-    "negatives": 0,
-    "trees": 1,
-    "chains": 1,
-    "branching": 2,
-    "max_leaf": 1,
-    "splits": 1,
-    "heaviest": 1,
-    "beam": 1,
-    "epochs": 1,
-}
-POSITIVE = ("sharpness", "tolerance")
-# beyond, float32 has no numbers for cost and tail
-BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0), "threshold": (0.0, 1.0), "link": (1e-3, 1e3)}
 
 
 class LinearForest(Classifier):
@@ -55,16 +41,51 @@ class LinearForest(Classifier):
         The trees with their classifiers.
     """
 
+    sharpness: float = setting(
+        3.0, "Slope of the logistic function that turns scores into probabilities.", above=0
+    )
+    loss: Loss = setting(
+        "squared-hinge", "Loss function of the classifiers.", search=Choice(LOSSES)
+    )
+    cost: float = setting(
+        1.0,
+        "Weight of the training errors against the size of the weights. A larger value fits the "
+        "training documents more closely.",
+        least=1e-6,  # beyond these bounds float32 is too small or too coarse
+        most=1e6,
+        search=Real(0.02, 5.0, log=True),
+    )
+    tail: float = setting(
+        0.0,
+        "How much more a document counts for its rare labels: the inverse of a label's propensity "
+        "to this power. 0 treats all labels alike, 1 favours rare labels.",
+        least=0,
+        most=4,
+        search=Real(0.0, 1.0),
+    )
+    epochs: int = setting(10, "Passes over the documents at most.", least=1)
+    tolerance: float = setting(
+        0.1,
+        "The solver stops before the last epoch when no document violates its optimum by more "
+        "than this.",
+        above=0,
+    )
+    threshold: float = setting(
+        0.05,
+        "Weights below this are dropped. A larger value makes the model smaller.",
+        least=0,
+        most=1,
+    )
+
+    threads: int | None = setting(
+        None, "Number of threads; None for all cores. The result does not depend on it."
+    )
+
+    # settings of the models that have more than one level of nodes
     beam: int = 1
     carry: float = 1.0
     negatives: int = 0
-    sharpness: float
-    loss: Loss
-    cost: float
-    epochs: int
-    tolerance: float
-    threshold: float
-    tail: float
+
     forest_: Forest
 
     @abstractmethod
@@ -94,36 +115,6 @@ class LinearForest(Classifier):
     ) -> None:
         """Learn the classifiers of the trees from features (n, D) and labels (n, L)."""
         self.forest_ = train_forest(X, Y, trees, solver, run, self.threads)
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return those of the solver; a model adds its own."""
-        return {
-            "loss": Choice(LOSSES),
-            "cost": Real(0.02, 5.0, log=True),
-            "tail": Real(0.0, 1.0),
-        }
-
-    def check_settings(self) -> None:
-        """Refuse values of a wrong type or out of range."""
-        super().check_settings()
-        if self.loss not in LOSSES:
-            raise UnknownNameError("loss", str(self.loss), LOSSES)
-        settings = self.get_params(deep=False)
-        for name, least in LEAST.items():
-            value = settings.get(name, least)
-            if value is not None and value < least:
-                raise InputError(f"{name} must be a whole number from {least}, got {value!r}")
-        if not 0 <= self.carry <= 1:
-            raise InputError(f"carry must be between 0 and 1, got {self.carry!r}")
-        for name in POSITIVE:
-            if not 0 < settings[name] < np.inf:
-                raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
-        for name, (low, high) in BETWEEN.items():
-            if not low <= settings.get(name, low) <= high:
-                raise InputError(
-                    f"{name} must be a number from {low:g} to {high:g}, got {settings[name]!r}"
-                )
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
