@@ -358,15 +358,15 @@ def test_internal_errors_are_one_line_with_a_way_to_see_more(data, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("text.lowercase=False", "lowercase of Tfidf must be true or false, got 'False'"),
+        ("text.lowercase=False", "lowercase must be true or false, got 'False'"),
         ("text.sublinear=maybe", "true or false"),
-        ("text.min_length=abc", "min_length of Tfidf must be a whole number, got 'abc'"),
-        ("text.min_length=-1", "min_length must be 1 or more"),
-        ("text.max_features=abc", "max_features of Tfidf"),
+        ("text.min_length=abc", "min_length must be a whole number from 1, got 'abc'"),
+        ("text.min_length=-1", "min_length must be a whole number from 1, got -1"),
+        ("text.max_features=abc", "max_features must be a whole number from 1, or None, got 'abc'"),
         ("seed=abc", "seed"),
         ("seed=-1", "seed must be a whole number from 0"),
         ("threads=0", "threads must be a whole number from 1, or None"),
-        ("loss=cubic", "loss of Bonsai must be 'squared-hinge' or 'logistic', got 'cubic'"),
+        ("loss=cubic", "loss must be 'squared-hinge' or 'logistic', got 'cubic'"),
     ],
 )
 def test_settings_of_the_wrong_type_are_refused(setting, message, data, tmp_path):

@@ -17,11 +17,6 @@ from labelgrove.core.types import Explanation, FitContext
 class MostFrequent(Classifier):
     """The dummy: a label's probability is the share of training documents that have it.
 
-    Parameters
-    ----------
-    seed, threads
-        As for every model; this one uses neither.
-
     Attributes
     ----------
     labels_
@@ -41,10 +36,6 @@ class MostFrequent(Classifier):
 
     labels_: NDArray[np.int32]
     shares_: NDArray[np.float32]
-
-    def __init__(self, *, seed: int = 0, threads: int | None = None) -> None:
-        self.seed = seed
-        self.threads = threads
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])

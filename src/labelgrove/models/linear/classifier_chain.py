@@ -63,7 +63,8 @@ class ClassifierChain(LinearForest):
     )
     chains: int = setting(
         1,
-        "Number of chains; their probabilities are averaged. All but the first have a random order.",
+        "Number of chains. Their probabilities are averaged. All but the first have a random "
+        "order.",
         least=1,
     )
     pass_on: Literal["decisions", "probabilities"] = setting(
