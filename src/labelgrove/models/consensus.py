@@ -166,7 +166,7 @@ class Consensus(Classifier):
         doubts.data = -np.expm1(doubts.data)
         return Ranking.from_csr(doubts, k)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Tell what the partner says that is surest of the label among those that can explain.
 
         The neighbours are those of the surest one that has some.

@@ -148,17 +148,12 @@ class Knn(Classifier):
         self.near_.threads, self.near_.device = self.threads, self.device
         return self.near_.nearest(X, self.neighbours)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return what made the text like documents with the label rather than those without it.
 
         A feature's or word's weight is its mean part in the cosines with the former, less that in
         the cosines with the latter.
         """
-        self.check_fitted()
-        if not 0 <= i < X.shape[0]:
-            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         nearest = self._nearest(X[i : i + 1])
         documents, weights = self._for_and_against(nearest, label)
         ids, spoke = self.near_.spoke(X, i, documents, weights)

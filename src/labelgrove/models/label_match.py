@@ -289,15 +289,9 @@ class LabelMatch(Classifier):
             )
         return Ranking.concatenate(rankings)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return the places of the label's names and how telling each name is."""
-        self.check_fitted()
-        X = self._known(X)
-        if not 0 <= i < len(X):
-            raise InputError(f"row {i} of X, which has {len(X):,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
-        tokens = self.same_[X.sequence(i)]
+        tokens = self.same_[self._known(X).sequence(i)]
         found = Phrases(self.edges_, self.phrase_at_).find(tokens, np.array([0, len(tokens)]))
         occurrence, pairs = self._pairs(found.phrases)
         own = self.pair_labels_[pairs] == label

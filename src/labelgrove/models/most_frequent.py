@@ -49,6 +49,6 @@ class MostFrequent(Classifier):
             np.broadcast_to(self.labels_[:k], shape), np.broadcast_to(self.shares_[:k], shape)
         )
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return no words: none had a say."""
         return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))

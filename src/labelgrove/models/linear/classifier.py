@@ -146,13 +146,8 @@ class LinearForest(Classifier):
             self._known_rows(X), k, self.beam, self.sharpness, self.threads, self.carry
         )
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return each feature's share in the scores along the label's path, over all trees."""
-        self.check_fitted()
-        if not 0 <= i < X.shape[0]:
-            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         row = self._known_rows(X)[np.array([i])]
         row.sum_duplicates()
         shares = self.forest_.path_weights(label, row.indices) * row.data
