@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.types import FitContext, Run
-from labelgrove.models.linear import chain_kernels, classifier_chain, training
+from labelgrove.models.linear import chain_kernels, classifier_chain, forest_builder, tasks
 from labelgrove.models.linear.classifier_chain import ClassifierChain
 from labelgrove.models.linear.one_vs_rest import OneVsRest
 
@@ -31,8 +31,8 @@ def planted(n=150, n_labels=N_LABELS, seed=0):
 @pytest.fixture
 def narrow_blocks(monkeypatch):
     """Many tasks and chunks for few labels."""
-    monkeypatch.setattr(training, "BLOCK", 4)
-    monkeypatch.setattr(training, "CHUNK", 8)
+    monkeypatch.setattr(tasks, "BLOCK", 4)
+    monkeypatch.setattr(forest_builder, "CHUNK", 8)
 
 
 def orders(model):
@@ -144,7 +144,7 @@ def test_every_label_learns_from_the_text_and_the_labels_before_it(
 
     Of 40 labels in a block often so few are moved that the solver writes only theirs.
     """
-    monkeypatch.setattr(training, "BLOCK", block)
+    monkeypatch.setattr(tasks, "BLOCK", block)
     X, Y = planted(90, n_labels)
     model = ClassifierChain(
         **{"order": "random", "chains": 2, "link": link},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +14,11 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
-from labelgrove.core.types import Explanation, FitContext, Run
+from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import Forest
-from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
+from labelgrove.models.linear.solver import LOSSES, Loss, Solver
+from labelgrove.models.linear.training import train_forest
 
 
 class LinearForest(Classifier):
@@ -88,9 +88,9 @@ class LinearForest(Classifier):
 
     forest_: Forest
 
-    @abstractmethod
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
-        """Return the trees to train."""
+        """Return the trees to train; a model whose labels are not in trees overrides `_train`."""
+        raise NotImplementedError
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         X = self._rows(X)
@@ -108,13 +108,12 @@ class LinearForest(Classifier):
             sharpness=float(self.sharpness) if self.negatives else 1.0,
             tail=float(self.tail),
         )
-        self._train(X, Y, self._grow(X, Y, context), solver, context.run)
+        self._train(X, Y, solver, context)
 
-    def _train(
-        self, X: csr_array, Y: csr_array, trees: list[LabelTree], solver: Solver, run: Run
-    ) -> None:
-        """Learn the classifiers of the trees from features (n, D) and labels (n, L)."""
-        self.forest_ = train_forest(X, Y, trees, solver, run, self.threads)
+    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
+        """Learn from features (n, D) and labels (n, L)."""
+        trees = self._grow(X, Y, context)
+        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""

@@ -7,7 +7,6 @@ Learning 85, 2011.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -21,11 +20,11 @@ from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.threads import workers
-from labelgrove.core.types import FitContext, Run
-from labelgrove.labels import LabelTree
+from labelgrove.core.types import FitContext
+from labelgrove.models.linear.chain_training import train_chains
 from labelgrove.models.linear.classifier import LinearForest
 from labelgrove.models.linear.forest import CELLS, FEW
-from labelgrove.models.linear.training import Solver, train_chains
+from labelgrove.models.linear.solver import Solver
 
 MANY = 3_000
 TOO_MANY = 20_000
@@ -84,7 +83,7 @@ class ClassifierChain(LinearForest):
 
     links_: csr_array
 
-    def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
+    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
         n_labels = Y.shape[1]
         if n_labels > TOO_MANY:
             raise InputError(
@@ -96,14 +95,10 @@ class ClassifierChain(LinearForest):
                 f"a chain of {n_labels:,} labels can have {n_labels * (n_labels - 1) // 2:,} "
                 "weights between them: bonsai is much faster"
             )
-        return [LabelTree([np.zeros(n_labels, np.int32)])] * self.chains
-
-    def _train(
-        self, X: csr_array, Y: csr_array, trees: list[LabelTree], solver: Solver, run: Run
-    ) -> None:
-        orders = [self._order(Y, number) for number in range(len(trees))]
-        solver = replace(solver, link=float(self.link))
-        self.forest_, self.links_ = train_chains(X, Y, trees, orders, solver, run, self.threads)
+        orders = [self._order(Y, number) for number in range(self.chains)]
+        self.forest_, self.links_ = train_chains(
+            X, Y, orders, float(self.link), solver, context.run, self.threads
+        )
 
     def _order(self, Y: csr_array, number: int) -> NDArray[np.int64]:
         """Return the labels in the order of a chain, shape (L,)."""
