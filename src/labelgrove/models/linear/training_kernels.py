@@ -191,6 +191,8 @@ def solve(
     ``earlier`` is None, or `EarlierLabels` for a chain. Numba compiles a version for each, and
     the one for None has no code for chains.
     """
+    if earlier is not None:
+        earlier_ptr, earlier_rows, own, link = earlier
     n = len(indptr) - 1
     n_features = weights.shape[0] - 1
     n_labels = len(true_cost)
@@ -219,9 +221,9 @@ def solve(
                 for c in range(n_labels):
                     weights[indices[p], c] += data[p] * start * sign[c]
             if earlier is not None:
-                for r in earlier.rows[earlier.ptr[i] : earlier.ptr[i + 1]]:
-                    for c in range(_sees_from(r, earlier.own), n_labels):
-                        weights[r, c] += earlier.link * start * sign[c]
+                for r in earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]:
+                    for c in range(_sees_from(r, own), n_labels):
+                        weights[r, c] += link * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
     score = np.empty(width, np.float32)
@@ -248,8 +250,7 @@ def solve(
             first, last = indptr[i], indptr[i + 1]
             _score(indices, data, first, last, weights, score)
             if earlier is not None:
-                linked = earlier.rows[earlier.ptr[i] : earlier.ptr[i + 1]]
-                own, link = earlier.own, earlier.link
+                linked = earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]
                 _score_earlier(linked, weights, own, link, score, seen)
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
