@@ -140,6 +140,7 @@ def test_models_lists_the_settings_of_one():
     told = labelgrove("models", "bonsai").stdout
     beam = next(line.split() for line in told.splitlines() if line.startswith("beam"))
     assert beam[:4] == ["beam", "10", "5..30:log", "Nodes"]
+    assert beam[-6:] == ["Allowed:", "a", "whole", "number", "from", "1."]
     assert "did you mean 'bonsai'" in labelgrove("models", "bonsay", check=2).stderr
 
 
@@ -229,7 +230,7 @@ def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):
     (tmp_path / "train.jsonl").write_text('{"text": "a", "labels": ["b"]}\nnot JSON\n')
     train = ("train", tmp_path / "train.jsonl", "--out", tmp_path / "t", "--set")
     assert "threshold must be a number from 0 to 1, got 1000" in fails(*train, "threshold=1000")
-    assert "tree 'k-mean'" in fails(*train, "tree=k-mean")
+    assert "tree must be 'k-means', 'hierarchy' or" in fails(*train, "tree=k-mean")
 
 
 def test_missing_files_and_folders(data, tmp_path):
