@@ -27,7 +27,7 @@ MODELS: Registry[Classifier] = Registry(
         ),
         "classifier-chain": Entry(
             "labelgrove.models.linear.classifier_chain:ClassifierChain",
-            "a chain of classifiers, each also sees the labels before it: up to a few thousand labels",
+            "a chain of classifiers, each also sees the labels before it: up to a few thousand",
             "Read et al. 2011",
         ),
         "attentionxml": Entry(
