@@ -32,7 +32,7 @@ class Centroid(Classifier):
         scores = np.clip((X @ self.weights_.T).toarray(), 0, 1) ** self.power
         return Ranking.from_dense(scores, k)
 
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         row = X[[i]].multiply(self.weights_[[label]]).tocsr()
         return Explanation(row.indices, row.data)
 
@@ -74,7 +74,7 @@ class Recalling(Classifier):
             scores[row] = similar @ self.Y_[order] / max(len(order), 1)
         return Ranking.from_dense(scores, k)
 
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         order, similar = (each[0] for each in self._nearest(X[[i]]))
         labels = [tuple(self.Y_[[j]].indices.tolist()) for j in order]
         voters = [j for j, own in zip(order, labels, strict=True) if label in own]
@@ -136,6 +136,6 @@ class Demanding(Classifier):
         self.inner_.weights_ = state["weights_"]
         super().set_state({k: v for k, v in state.items() if k != "weights_"})
 
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         tokens = X["words"].sequence(i)
         return Explanation(np.arange(len(tokens)), np.ones(len(tokens), np.float32), "words")

@@ -29,11 +29,11 @@ from labelgrove.core.types import Run
 from labelgrove.evaluation import evaluate
 from labelgrove.labels import LabelSpace
 from labelgrove.models.neural.objectives import as_ranking, judged
-from labelgrove.models.neural.parts.cluster_sizes import sizes_for
-from labelgrove.models.neural.parts.label_clusters import new_output
-from labelgrove.models.neural.parts.outputs import Positives
-from labelgrove.models.neural.parts.pooled import bottleneck
-from labelgrove.models.neural.parts.pretrained import PretrainedReader, load_encoder, pooling_for
+from labelgrove.models.neural.scorers.cluster_sizes import sizes_for
+from labelgrove.models.neural.scorers.label_clusters import new_output
+from labelgrove.models.neural.scorers.outputs import Positives
+from labelgrove.models.neural.scorers.pooled import bottleneck
+from labelgrove.models.neural.readers.huggingface import PretrainedReader, load_encoder, pooling_for
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.loop import Objective, train
 from labelgrove.models.neural.training.settings import Training

@@ -48,9 +48,9 @@ def task(data: Path, name: str, length: int) -> tuple[Any, ...]:
 def network(vectors: Any, n_labels: int, sparse: bool) -> Any:
     import torch
 
-    from labelgrove.models.neural.parts.attention_network import AttentionNetwork
-    from labelgrove.models.neural.parts.embedding import WordEmbedding
-    from labelgrove.models.neural.parts.encoders import BiLSTM
+    from labelgrove.models.neural.network import AttentionNetwork
+    from labelgrove.models.neural.readers.words import WordEmbedding
+    from labelgrove.models.neural.readers.word_networks import BiLSTM
 
     torch.manual_seed(0)
     words = WordEmbedding(torch.from_numpy(vectors))

@@ -47,7 +47,7 @@ def chances(n_labels: int) -> Any:
 
 
 def sizes_of(system: str, n_labels: int, hidden: int, batch: int) -> tuple[int, ...]:
-    from labelgrove.models.neural.parts.cluster_sizes import choose_sizes, even_or_given
+    from labelgrove.models.neural.scorers.cluster_sizes import choose_sizes, even_or_given
 
     if system == "auto":
         counts = DOCUMENTS * PER_DOCUMENT * chances(n_labels)
@@ -58,8 +58,8 @@ def sizes_of(system: str, n_labels: int, hidden: int, batch: int) -> tuple[int, 
 def built(system: str, n_labels: int, hidden: int, batch: int) -> Any:
     import torch
 
-    from labelgrove.models.neural.parts.label_clusters import LabelClusters
-    from labelgrove.models.neural.parts.outputs import LinearOutput
+    from labelgrove.models.neural.scorers.label_clusters import LabelClusters
+    from labelgrove.models.neural.scorers.outputs import LinearOutput
 
     torch.manual_seed(0)
     if system == "linear":
@@ -72,7 +72,7 @@ def drawn(layer: Any, batch: int, random: Any) -> Any:
     """Return the labels of a batch's documents."""
     import torch
 
-    from labelgrove.models.neural.parts.outputs import Positives
+    from labelgrove.models.neural.scorers.outputs import Positives
 
     ends = np.cumsum(chances(layer.n_labels))
     places = np.searchsorted(ends, random.random((batch, PER_DOCUMENT)))
@@ -153,8 +153,8 @@ def constants() -> None:
     """Print PRODUCT, WEIGHT, SCORE and CLUSTER in nanoseconds of one core."""
     import torch
 
-    from labelgrove.models.neural.parts.label_clusters import LabelClusters, gated_loss
-    from labelgrove.models.neural.parts.outputs import Positives
+    from labelgrove.models.neural.scorers.label_clusters import LabelClusters, gated_loss
+    from labelgrove.models.neural.scorers.outputs import Positives
 
     torch.set_num_threads(1)
     n, few = 50_000, (4, 16, 32, 64)
@@ -256,7 +256,7 @@ def measure(asked: argparse.Namespace, sizes: list[int]) -> Runs:
 
 
 def training_table(runs: Runs, asked: argparse.Namespace, sizes: list[int]) -> list[str]:
-    from labelgrove.models.neural.parts.cluster_sizes import cluster_costs
+    from labelgrove.models.neural.scorers.cluster_sizes import cluster_costs
 
     lines = [
         "| labels | layer | sizes | step, ms | CPU ms | peak MB | times as fast (by CPU) "

@@ -1,4 +1,4 @@
-"""``{settings} NAME``: what a model can be told, from its class, so that it never goes stale.
+"""``{settings} NAME``: the settings of a model, from its class, so that they never go stale.
 
 The text inside the directive is for readers of the plain file, and is not shown on the site.
 """
@@ -13,7 +13,7 @@ from tables import literal, table
 from labelgrove.cli.models import settings
 from labelgrove.models import MODELS
 
-COLUMNS = ("setting", "default", "tune searches", "meaning")
+COLUMNS = ("setting", "default", "allowed", "tune searches", "meaning")
 
 
 class Settings(SphinxDirective):
@@ -27,8 +27,8 @@ class Settings(SphinxDirective):
         name = self.arguments[0]
         entry = MODELS.entries()[name]
         rows = [
-            [literal(setting), literal(default), searched, meaning]
-            for setting, default, searched, meaning in settings(name)
+            [literal(row.setting), literal(row.default), row.allowed, row.range, row.meaning]
+            for row in settings(name)
         ]
         return [_origin(entry.paper, entry.extra), table(COLUMNS, rows)]
 

@@ -140,6 +140,7 @@ def test_models_lists_the_settings_of_one():
     told = labelgrove("models", "bonsai").stdout
     beam = next(line.split() for line in told.splitlines() if line.startswith("beam"))
     assert beam[:4] == ["beam", "10", "5..30:log", "Nodes"]
+    assert beam[-6:] == ["Allowed:", "a", "whole", "number", "from", "1."]
     assert "did you mean 'bonsai'" in labelgrove("models", "bonsay", check=2).stderr
 
 
@@ -229,7 +230,7 @@ def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):
     (tmp_path / "train.jsonl").write_text('{"text": "a", "labels": ["b"]}\nnot JSON\n')
     train = ("train", tmp_path / "train.jsonl", "--out", tmp_path / "t", "--set")
     assert "threshold must be a number from 0 to 1, got 1000" in fails(*train, "threshold=1000")
-    assert "tree 'k-mean'" in fails(*train, "tree=k-mean")
+    assert "tree must be 'k-means', 'hierarchy' or" in fails(*train, "tree=k-mean")
 
 
 def test_missing_files_and_folders(data, tmp_path):
@@ -358,15 +359,15 @@ def test_internal_errors_are_one_line_with_a_way_to_see_more(data, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("text.lowercase=False", "lowercase of Tfidf must be true or false, got 'False'"),
+        ("text.lowercase=False", "lowercase must be true or false, got 'False'"),
         ("text.sublinear=maybe", "true or false"),
-        ("text.min_length=abc", "min_length of Tfidf must be a whole number, got 'abc'"),
-        ("text.min_length=-1", "min_length must be 1 or more"),
-        ("text.max_features=abc", "max_features of Tfidf"),
+        ("text.min_length=abc", "min_length must be a whole number from 1, got 'abc'"),
+        ("text.min_length=-1", "min_length must be a whole number from 1, got -1"),
+        ("text.max_features=abc", "max_features must be a whole number from 1, or None, got 'abc'"),
         ("seed=abc", "seed"),
         ("seed=-1", "seed must be a whole number from 0"),
-        ("threads=0", "threads must be 1 or more"),
-        ("loss=cubic", "loss of Bonsai must be 'squared-hinge' or 'logistic', got 'cubic'"),
+        ("threads=0", "threads must be a whole number from 1, or None"),
+        ("loss=cubic", "loss must be 'squared-hinge' or 'logistic', got 'cubic'"),
     ],
 )
 def test_settings_of_the_wrong_type_are_refused(setting, message, data, tmp_path):

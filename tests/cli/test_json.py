@@ -123,7 +123,10 @@ def test_models(tmp_path):
     assert record["summary"] == listed["bonsai"]["summary"]
     (beam,) = (each for each in record["settings"] if each["setting"] == "beam")
     assert beam["default"] == "10"
+    assert beam["allowed"] == "a whole number from 1"
     assert beam["meaning"].startswith("Nodes")
+    (threads,) = (each for each in record["settings"] if each["setting"] == "threads")
+    assert (threads["default"], threads["allowed"]) == ("null", "a whole number from 1, or null")
 
 
 def test_combining(trained, data, tmp_path):

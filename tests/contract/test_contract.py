@@ -272,29 +272,29 @@ class FailsOnOneDocument(Centroid):
 
 
 class ExplainsOtherWords(Centroid):
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         return Explanation(np.arange(X.shape[1]), np.ones(X.shape[1]))
 
 
 class ExplainsNothing(Centroid):
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         return Explanation(np.empty(0, int), np.empty(0))
 
 
 class ExplainsUnevenly(Centroid):
-    def explain(self, X, i, label):
-        explanation = super().explain(X, i, label)
+    def _explain(self, X, i, label):
+        explanation = super()._explain(X, i, label)
         return Explanation(explanation.ids, explanation.weights[:-1])
 
 
 class ExplainsWithNan(Centroid):
-    def explain(self, X, i, label):
-        explanation = super().explain(X, i, label)
+    def _explain(self, X, i, label):
+        explanation = super()._explain(X, i, label)
         return Explanation(explanation.ids, explanation.weights * np.nan)
 
 
 class ExplainsBeyondTheText(Demanding):
-    def explain(self, X, i, label):
+    def _explain(self, X, i, label):
         assert isinstance(X["words"], TokenSequences)
         return Explanation(np.arange(1000), np.ones(1000), "words")
 
@@ -347,8 +347,8 @@ class MixesUpItsTexts(Recalling):
 
 
 class ShowsTheLeastSimilarFirst(Recalling):
-    def explain(self, X, i, label):
-        told = super().explain(X, i, label)
+    def _explain(self, X, i, label):
+        told = super()._explain(X, i, label)
         return replace(told, neighbours=told.neighbours[::-1])
 
 
@@ -427,7 +427,7 @@ def test_a_broken_model_fails_its_check(check, model, tmp_path):
 
 def test_a_model_may_refuse_to_explain(tmp_path):
     class Mute(Centroid):
-        def explain(self, X, i, label):
+        def _explain(self, X, i, label):
             raise InputError("cannot")
 
     CHECKS["explanations_point_at_the_text"](Case(lambda folder: Mute(), tmp_path))

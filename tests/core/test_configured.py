@@ -61,7 +61,7 @@ def test_an_unknown_setting_is_named():
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"seed": 2**70}, "seed must be a whole number from 0"),
         ({"seed": None}, "seed"),
-        ({"threads": 0}, "threads must be 1 or more"),
+        ({"threads": 0}, "threads must be a whole number from 1, or None"),
         ({"threads": "x"}, "threads"),
     ],
 )

@@ -110,7 +110,7 @@ def test_one_tagger_is_no_consensus():
     with pytest.raises(InputError, match="two taggers or more, got 1"):
         Tagger.combine([tagger])
     for wrong in (["bonsai"], "bonsai"):
-        with pytest.raises(InputError, match="at least two partners"):
+        with pytest.raises(InputError, match="partners must be a list of at least two models"):
             models.create("consensus", partners=wrong).views()
 
 

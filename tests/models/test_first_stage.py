@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.features import Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext, Run
-from labelgrove.models.first_stage import FirstStage, behind, candidates_of, shares_of
+from labelgrove.models.first_stage import FirstStage, behind, shares_of, shortlist_of
 from stand_ins import Recalling
 
 
@@ -50,20 +50,20 @@ def test_missed_labels_take_the_last_wrong_places_up_to_half():
     labels, scores = [[5, 4, 3, 2], [0, 1, -1, -1]], [[0.9, 0.8, 0.2, 0.1], [0.7, 0.6, 0, 0]]
     ranking = Ranking(np.array(labels), np.array(scores))
     Y = csr_array(np.array([[1, 1, 1, 0, 0, 1], [0, 1, 1, 0, 0, 0]], np.float32))
-    found = candidates_of(ranking, Y)
+    found = shortlist_of(ranking, Y)
     # of the missing 0 and 1 both fit: half of four places, from behind, the true 2 stays
     assert found.labels.tolist() == [[5, 1, 0, 2], [0, 1, 2, -1]]
     assert found.true.tolist() == [[True, True, True, True], [False, True, True, False]]
     last = np.log(0.1 / 0.9)
     np.testing.assert_allclose(found.odds[0], [np.log(9), last, last, last], rtol=1e-5)
     many = csr_array(np.ones((2, 6), np.float32))
-    assert candidates_of(Ranking(np.array([[0, 1], [3, 4]]), np.ones((2, 2))), many).true.all()
-    assert candidates_of(ranking).labels.tolist() == ranking.labels.tolist()
+    assert shortlist_of(Ranking(np.array([[0, 1], [3, 4]]), np.ones((2, 2))), many).true.all()
+    assert shortlist_of(ranking).labels.tolist() == ranking.labels.tolist()
 
 
 def test_candidates_keep_their_order_in_rows_without_a_miss():
     ranking = Ranking(np.array([[2, 0]]), np.array([[0.5, 0.25]]))
-    found = candidates_of(ranking, csr_array(np.array([[1, 0, 0]], np.float32)))
+    found = shortlist_of(ranking, csr_array(np.array([[1, 0, 0]], np.float32)))
     assert found.labels.tolist() == [[2, 0]]
     assert found.true.tolist() == [[False, True]]
     np.testing.assert_allclose(found.odds, [[0.0, np.log(1 / 3)]], atol=1e-6)

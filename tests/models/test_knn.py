@@ -75,7 +75,7 @@ def test_an_explanation_by_hand():
 
 @pytest.mark.parametrize("check", [*CHECKS])
 def test_by_words_it_keeps_the_contract(check, tmp_path):
-    CHECKS[check](Case(lambda folder: Knn("words", neighbours=10, power=4.0), tmp_path))
+    CHECKS[check](Case(lambda folder: Knn(by="words", neighbours=10, power=4.0), tmp_path))
 
 
 def test_texts_are_ranked_in_batches(monkeypatch, tmp_path):
@@ -94,7 +94,7 @@ def test_wrong_settings_are_told():
     for settings, told in (
         ({"neighbours": 0}, "neighbours must be a whole number from 1, got 0"),
         ({"power": -1.0}, "power must be a number from 0"),
-        ({"by": "bm25"}, "by of Knn must be 'tf-idf' or 'words' or 'encoder', got 'bm25'"),
+        ({"by": "bm25"}, "by must be 'tf-idf' or 'words' or 'encoder', got 'bm25'"),
         ({"length": 0}, "length must be a whole number from 1"),
     ):
         with pytest.raises(InputError, match=told):

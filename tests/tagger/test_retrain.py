@@ -95,7 +95,7 @@ def test_a_consensus_is_retrained_if_it_was_trained(tmp_path):
     Tagger.combine(parts).save(tmp_path / "combined")
     with pytest.raises(InputError, match="retrain each of them, then combine them anew"):
         Tagger.load(tmp_path / "combined").retrain(*MORE)
-    Tagger(Consensus(["bonsai", "knn"])).fit(*TRAIN).save(tmp_path / "trained")
+    Tagger(Consensus(partners=["bonsai", "knn"])).fit(*TRAIN).save(tmp_path / "trained")
     better = Tagger.load(tmp_path / "trained").retrain(*MORE)
     assert better.evaluate(*TEST)["P@1"] > 0.9
     assert better.labels_.n_labels == 13

@@ -40,7 +40,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted(folders):
-    return {name: Subwords(str(folder)).fit([]) for name, folder in folders.items()}
+    return {name: Subwords(tokenizer=str(folder)).fit([]) for name, folder in folders.items()}
 
 
 KINDS = ["bert", "xlnet", "sentencepiece", "roberta"]
@@ -87,7 +87,7 @@ def test_tokens_added_to_a_vocabulary_need_a_row_of_the_table(folders, tmp_path)
     tokenizer = load_tokenizer(str(folders["bert"]))
     tokenizer.add_tokens(["labelgrove"])
     tokenizer.save_pretrained(tmp_path / "more")
-    X = Subwords(str(tmp_path / "more")).fit_transform(["a labelgrove"])
+    X = Subwords(tokenizer=str(tmp_path / "more")).fit_transform(["a labelgrove"])
     assert X.tokens.tolist() == [1037, 30522]
     assert X.shape == (1, 30523)
 
@@ -106,7 +106,7 @@ def test_texts_are_read_once_by_fit_transform(folders):
             read.append(1)
             return iter(TEXTS)
 
-    subwords = Subwords(str(folders["bert"]), length=3)
+    subwords = Subwords(tokenizer=str(folders["bert"]), length=3)
     X = subwords.fit_transform(Once())
     assert read == [1]
     assert X.lengths.tolist() == [3, 0, 0, 3, 1, 1]  # of 300 x, no piece is known: [UNK]
@@ -164,7 +164,7 @@ def test_a_million_words(fitted):
 
 def test_saved_and_loaded_without_folder_and_transformers(folders, tmp_path):
     shutil.copytree(folders["roberta"], tmp_path / "roberta")
-    subwords = Subwords(str(tmp_path / "roberta"), length=9).fit([])
+    subwords = Subwords(tokenizer=str(tmp_path / "roberta"), length=9).fit([])
     subwords.save(tmp_path / "saved")
     shutil.rmtree(tmp_path / "roberta")
     code = (
@@ -193,7 +193,9 @@ def test_clones_and_copies(fitted):
 
 def test_threads_do_not_matter_and_are_ours(folders):
     texts = [text * 40 for text in TEXTS for _ in range(400)]
-    one, two = (Subwords(str(folders["bert"]), threads=n).fit_transform(texts) for n in (1, 2))
+    one, two = (
+        Subwords(tokenizer=str(folders["bert"]), threads=n).fit_transform(texts) for n in (1, 2)
+    )
     assert np.array_equal(one.tokens, two.tokens)
     assert np.array_equal(one.offsets, two.offsets)
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
@@ -219,9 +221,9 @@ def test_forking_afterwards_warns_of_nothing(fitted, tmp_path):
     ("settings", "message"),
     [
         ({}, "tokenizer is empty: give a folder"),
-        ({"tokenizer": "x", "length": 0}, "length must be at least 1 token, got 0"),
-        ({"tokenizer": 3}, "tokenizer of Subwords must be a word, got 3"),
-        ({"tokenizer": "x", "threads": 0}, "threads must be 1 or more"),
+        ({"tokenizer": "x", "length": 0}, "length must be a whole number from 1, got 0"),
+        ({"tokenizer": 3}, "tokenizer must be a string, got 3"),
+        ({"tokenizer": "x", "threads": 0}, "threads must be a whole number from 1, or None"),
     ],
 )
 def test_refused_settings(settings, message):
@@ -246,7 +248,7 @@ def test_refused_places(tmp_path):
     }
     for place, message in places.items():
         with pytest.raises(InputError, match=message) as caught:
-            Subwords(place).fit([])
+            Subwords(tokenizer=place).fit([])
         assert "\n" not in str(caught.value)
 
 
@@ -255,7 +257,7 @@ def test_a_tokenizer_in_python_only_is_refused(tmp_path):
 
     CanineTokenizer().save_pretrained(tmp_path / "canine")
     with pytest.raises(InputError, match=r"CanineTokenizer, is written in Python only"):
-        Subwords(str(tmp_path / "canine")).fit([])
+        Subwords(tokenizer=str(tmp_path / "canine")).fit([])
 
 
 def test_names_on_the_hub_without_internet(folders, tmp_path):
@@ -267,8 +269,8 @@ def test_names_on_the_hub_without_internet(folders, tmp_path):
     code = (
         "from labelgrove.text import Subwords\n"
         "from labelgrove.core.errors import InputError\n"
-        "print(Subwords('some/bert').fit([]).specials.pad)\n"
-        "try: Subwords('nobody/nothing').fit([])\n"
+        "print(Subwords(tokenizer='some/bert').fit([]).specials.pad)\n"
+        "try: Subwords(tokenizer='nobody/nothing').fit([])\n"
         "except InputError as error: print(error)"
     )
     environ = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
@@ -283,6 +285,6 @@ def test_names_on_the_hub_without_internet(folders, tmp_path):
 
 def test_not_fitted():
     with pytest.raises(NotFittedError, match="subwords has not learned yet"):
-        Subwords("x").transform(["sun"])
+        Subwords(tokenizer="x").transform(["sun"])
     with pytest.raises(NotFittedError, match="subwords has not learned yet"):
-        _ = Subwords("x").specials
+        _ = Subwords(tokenizer="x").specials

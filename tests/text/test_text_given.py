@@ -23,7 +23,10 @@ def test_width():
     assert Given(n_features=10).fit(TEXTS).n_features_ == 10
     with pytest.raises(InputError, match=r"text 1: index 3 is beyond n_features=3 \(indexes count"):
         Given(n_features=3).fit(TEXTS)
-    with pytest.raises(InputError, match="n_features must be from 1"):
+    with pytest.raises(
+        InputError,
+        match="n_features must be a whole number from 1 to 2,147,483,647, or None, got 0",
+    ):
         Given(n_features=0).fit(TEXTS)
 
 

@@ -80,8 +80,8 @@ def test_a_million_words():
         ({}, [], "no texts to learn from"),
         ({}, ["", "."], "none of the 0 words in 2 texts"),
         ({"min_df": 2}, ["sun"], "none of the 1 words in 1 texts is in min_df=2"),
-        ({"length": 0}, ["sun"], "length must be at least 1 word, got 0"),
-        ({"max_words": 0}, ["sun"], "max_words must be at least 1, got 0"),
+        ({"length": 0}, ["sun"], "length must be a whole number from 1, got 0"),
+        ({"max_words": 0}, ["sun"], "max_words must be a whole number from 1, got 0"),
         ({"analyzer": "letters"}, ["sun"], "unknown analyzer 'letters'"),
     ],
 )

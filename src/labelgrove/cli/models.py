@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -36,28 +36,61 @@ def models(
 
 
 def _settings(name: str) -> None:
-    """Print what a model can be told by --set, its defaults, and where tune searches."""
+    """Print what --set takes: defaults, where tune searches, the meaning and what is allowed."""
     from labelgrove.cli.tables import print_table
     from labelgrove.models import MODELS
 
     rows, entry = settings(name), MODELS.entries()[name]
     print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
-    print_table("", ["--set", "default", "tune searches", ""], rows, words=4)
+    table = [
+        [row.setting, row.default, row.range, f"{row.meaning} Allowed: {row.allowed}."]
+        for row in rows
+    ]
+    print_table("", ["--set", "default", "tune searches", ""], table, words=4)
 
 
-def settings(name: str) -> list[list[str]]:
-    """Return the settings of a model: each with its default, where tune searches, its meaning."""
+class Row(NamedTuple):
+    """A setting of a model; values are as --set takes them.
+
+    Parameters
+    ----------
+    setting
+        Its name.
+    default
+        Its value unless another is given.
+    range
+        Where ``labelgrove tune`` searches; empty where it does not.
+    allowed
+        What it may be.
+    meaning
+        What it does.
+    """
+
+    setting: str
+    default: str
+    range: str
+    allowed: str
+    meaning: str
+
+
+def settings(name: str) -> list[Row]:
+    """Return the settings of a model."""
     from labelgrove.core.ranges import as_text
     from labelgrove.models import MODELS
 
     model = MODELS.find(name)
-    meanings, defaults, ranges = model.meanings(), model.defaults(), model.ranges()
-    if not defaults.get("encoder", "-"):
-        defaults["encoder"] = getattr(model, "default_encoder", "")
-    return [
-        [setting, as_text(value), str(ranges.get(setting, "")), meanings[setting]]
-        for setting, value in defaults.items()
-    ]
+    ranges = model.ranges()
+    rows = []
+    for setting, known in model.settings().items():
+        default = known.default
+        if setting == "encoder" and not default:
+            default = getattr(model, "default_encoder", "")
+        searched = str(ranges.get(setting, ""))
+        words = (known.words, known.help or "")
+        rows.append(
+            Row(setting, as_text(default), searched, *(w.replace("None", "null") for w in words))
+        )
+    return rows
 
 
 def _record(name: str | None) -> dict[str, Any]:
@@ -69,6 +102,5 @@ def _record(name: str | None) -> dict[str, Any]:
             each: {"summary": entry.summary, "paper": entry.paper, "needs": entry.extra}
             for each, entry in MODELS.entries().items()
         }
-    keys = ("setting", "default", "range", "meaning")
-    told = [dict(zip(keys, row, strict=True)) for row in settings(name)]
-    return {"model": name, **_record(None)[name], "settings": told}
+    listed = [row._asdict() for row in settings(name)]
+    return {"model": name, **_record(None)[name], "settings": listed}

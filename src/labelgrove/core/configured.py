@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, get_type_hints
 
+from labelgrove.core.docstrings import parameters, with_parameters
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranges import Range
-from labelgrove.core.settings import Setting
-from labelgrove.core.threads import workers
+from labelgrove.core.settings import COMMON, Setting
+
+SHOWN = 80  # characters of a wrong value that fit into a message
 
 
 class Configured:
     """Something whose constructor arguments are its settings, stored as they are given.
 
-    A class declares its settings in its body, and needs no constructor then. One that has a
-    constructor of its own has that constructor's arguments as settings.
+    A class declares its settings in its body, and needs no constructor then; its docstring gets a
+    section about them. A class with a constructor of its own has that constructor's arguments as
+    settings.
 
     Examples
     --------
@@ -35,30 +39,29 @@ class Configured:
     labelgrove.core.errors.InputError: width must be a whole number from 1, got 0
     """
 
-    _declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})
+    _declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})  # all, inherited ones too
+    _in_body: ClassVar[Mapping[str, Setting]] = MappingProxyType({})  # what this class says itself
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        found: dict[str, Setting] = {}
-        for base in reversed(cls.__mro__[1:]):
-            found |= base.__dict__.get("_declared", {})
-        hints = _hints(cls)
+        inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("_in_body", ())}
+        own: dict[str, Setting] = {}
         for name, value in list(vars(cls).items()):
             if isinstance(value, Setting):
-                own = Setting(**{**vars(value), "hint": hints.get(name, Any)})
-                found[name] = own.over(found[name]) if name in found else own
-            elif name in found:  # another default
-                found[name] = Setting(value, hint=hints.get(name, Any)).over(found[name])
-            else:
-                continue
-            setattr(cls, name, found[name].default)
-        cls._declared = MappingProxyType(found)
+                own[name] = replace(value, hint=_hint(cls, name))
+                setattr(cls, name, value.default)
+            elif name in inherited:  # another default
+                own[name] = Setting(value)
+        cls._in_body = MappingProxyType(own)
+        cls._declared = MappingProxyType(_collected(cls))
+        cls.__signature__ = None  # type: ignore[attr-defined]  # not that of the base class
         if cls.__init__ is Configured.__init__:
             kind = inspect.Parameter.KEYWORD_ONLY
-            arguments = [inspect.Parameter(k, kind, default=s.default) for k, s in found.items()]
-        else:
-            _, *arguments = inspect.signature(cls.__init__).parameters.values()
-        cls.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
+            cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [inspect.Parameter(k, kind, default=s.default) for k, s in cls._declared.items()]
+            )
+            if (text := vars(cls).get("__doc__")) is not None:
+                cls.__doc__ = with_parameters(text, cls._declared)
 
     def __init__(self, **settings: Any) -> None:
         for name, known in self._declared.items():
@@ -71,14 +74,14 @@ class Configured:
         """Return all settings by name: those declared, or the constructor's arguments."""
         if cls.__init__ is Configured.__init__:
             return dict(cls._declared)
-        hints, meanings = _constructor_hints(cls), _parameters(cls.__doc__ or "")
+        hints, meanings = _constructor_hints(cls), parameters(cls.__doc__ or "")
         found: dict[str, Setting] = {}
         for each in inspect.signature(cls).parameters.values():
             if each.kind is each.VAR_KEYWORD:
                 found |= {k: s for k, s in cls._declared.items() if k not in found}
             else:
                 own = Setting(each.default, meanings.get(each.name), hint=hints.get(each.name, Any))
-                declared = cls._declared.get(each.name)
+                declared = cls._declared.get(each.name, COMMON.get(each.name))
                 found[each.name] = own if declared is None else own.over(declared)
         return found
 
@@ -104,6 +107,10 @@ class Configured:
         The defaults lie in these ranges.
         """
         return {name: each.search for name, each in cls.settings().items() if each.search}
+
+    def searchable(self) -> dict[str, Range]:
+        """Return those `ranges` that have a use with the settings of this object."""
+        return type(self).ranges()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; with ``deep`` also those of nested parts, as ``part__setting``."""
@@ -140,11 +147,7 @@ class Configured:
         for name, known in self.settings().items():
             value = getattr(self, name)
             if (words := known.problem(value)) is not None:
-                raise InputError(f"{name} must be {words}, got {value!r}")
-            if name == "seed" and not 0 <= value < 2**63:
-                raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, got {value!r}")
-            if name == "threads":
-                workers(value)
+                raise InputError(f"{name} must be {words}, got {_cut(repr(value))}")
 
     def fresh(self) -> Self:
         """Return a new object with the same settings that has learned nothing."""
@@ -169,36 +172,36 @@ class Configured:
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
 
-def _parameters(docstring: str) -> dict[str, str]:
-    """Return the text of each parameter of a docstring in numpy's style."""
-    lines = inspect.cleandoc(docstring).splitlines()
-    found: dict[str, list[str]] = {}
-    names: list[str] = []
-    inside = False
-    for number, line in enumerate(lines):
-        if lines[number + 1 : number + 2] == ["-" * len(line)] and line:  # a heading
-            inside = line == "Parameters"
-        elif inside and line and not line.startswith((" ", "-")):
-            names = line.replace("*", "").split(", ")
-            found |= {name: [] for name in names}
-        elif inside and line.startswith(" "):
-            for name in names:
-                found[name].append(line.strip())
-    return {name: " ".join(text).replace("``", "") for name, text in found.items()}
+def _collected(cls: type[Configured]) -> dict[str, Setting]:
+    """Return the settings of a class: its own first, then those of its bases, nearest first."""
+    found: dict[str, Setting] = {}
+    for base in reversed(cls.__mro__):
+        declared = vars(base).get("_in_body", {})
+        known = {k: s.over(found[k]) if k in found else s for k, s in declared.items()}
+        new = {k: s for k, s in known.items() if k not in found}
+        found = {**new, **found, **known}
+    return found
 
 
-def _hints(cls: type) -> dict[str, Any]:
-    """Return the types of the settings that a class declares itself."""
-    names = {name for name, value in vars(cls).items() if isinstance(value, Setting)}
-    own = {k: v for k, v in cls.__dict__.get("__annotations__", {}).items() if k in names}
-    return get_type_hints(type("Hints", (), {"__annotations__": own, "__module__": cls.__module__}))
+def _hint(cls: type, name: str) -> Any:
+    """Return the type of a setting that a class declares."""
+    own = {k: v for k, v in inspect.get_annotations(cls).items() if k == name}
+    alone = type("Alone", (), {"__annotations__": own, "__module__": cls.__module__})
+    try:
+        return get_type_hints(alone).get(name, Any)
+    except NameError:  # a name that only a type checker sees
+        return Any
 
 
 def _constructor_hints(cls: type) -> dict[str, Any]:
     try:
-        return get_type_hints(cls.__init__)
+        return get_type_hints(cls.__init__)  # type: ignore[misc]
     except NameError:  # names that only a type checker sees
         return {}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _fresh(value: Any) -> Any:

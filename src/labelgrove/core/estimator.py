@@ -21,6 +21,7 @@ from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.settings import SEED, THREADS
 from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
 
 
@@ -104,6 +105,8 @@ class Featurizer(Part):
 
     keeps_features: ClassVar[bool] = False
 
+    threads: int | None = THREADS
+
     @abstractmethod
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:
         """Learn from texts, read once or more; ``labels`` is there for pipelines and unused."""
@@ -128,8 +131,8 @@ class Featurizer(Part):
 class Classifier(Part):
     """Learns from features and labels, then ranks labels.
 
-    A subclass implements `_fit` and `_rank`; `fit` and `rank` check what is given to them. Every
-    classifier has the settings ``seed`` and ``threads`` (None for all cores).
+    A subclass implements `_fit`, `_rank` and, if it can, `_explain`; `fit`, `rank` and `explain`
+    check what is given to them. Every classifier has the settings ``seed`` and ``threads``.
 
     Attributes
     ----------
@@ -154,8 +157,8 @@ class Classifier(Part):
 
     remembers: bool = False
 
-    seed: int
-    threads: int | None
+    seed: int = SEED
+    threads: int | None = THREADS
     n_labels_: int
 
     def check_needs(self) -> None:

@@ -6,23 +6,32 @@
         beam: int = setting(10, "Nodes kept per level.", least=1, search=Whole(5, 30, log=True))
 
 The annotation is the type; `Literal` lists the choices. `labelgrove.core.configured` collects the
-settings of a class and checks values by them; ``labelgrove models NAME``, ``labelgrove tune`` and
-the documentation read them from there.
+settings of a class and checks values against them; ``labelgrove models NAME``, ``labelgrove tune``
+and the documentation read them from there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
 from labelgrove.core.ranges import Range
 
-WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+    NoneType: "None",
+    Any: "anything",
+}
+WHOLE, FRACTIONAL = (int, np.integer), (float, np.floating)
+LOWER, UPPER = ("least", "above"), ("most", "below")
 
 
 class Rule(NamedTuple):
@@ -57,29 +66,32 @@ class Setting:
 
     def over(self, inherited: Setting) -> Setting:
         """Return this setting with what it leaves open taken from an inherited one."""
-        given = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if getattr(self, each.name) not in (None, Any)
-        }
-        return replace(inherited, **{**given, "default": self.default})
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {name for name, value in own.items() if value is not None and value is not Any}
+        for bounds in (LOWER, UPPER):  # a new bound replaces the inherited one of that side
+            if given & {*bounds}:
+                given |= {*bounds}
+        return replace(inherited, **{name: own[name] for name in given | {"default"}})
 
     def problem(self, value: Any) -> str | None:
         """Return what a value must be instead, or None if it is allowed."""
-        if not _fits(value, self.hint):
-            return self.words
-        if value is None or isinstance(value, str):
-            outside = False
-        elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
-            outside = not self._inside(float(value))
+        if value is None:
+            allowed = self.default is None or _fits(value, self._type)
         else:
-            outside = False
-        if outside or (self.rule is not None and value is not None and not self.rule.holds(value)):
-            return self.words
-        return None
+            allowed = (
+                _fits(value, self._type)
+                and (not _is_number(value) or self._inside(value))
+                and (self.rule is None or self.rule.holds(value))
+            )
+        return None if allowed else self.words
+
+    @property
+    def _type(self) -> Any:
+        bounded = any(getattr(self, name) is not None for name in LOWER + UPPER)
+        return float if self.hint is Any and bounded else self.hint
 
     def _inside(self, value: float) -> bool:
-        if not math.isfinite(value):
+        if isinstance(value, FRACTIONAL) and not math.isfinite(value):
             return False
         return not (
             (self.least is not None and value < self.least)
@@ -99,30 +111,31 @@ class Setting:
         >>> Setting(0.1, least=0, below=1, hint=float | None).words
         'a number from 0, below 1, or None'
         """
+        parts = list(get_args(self._type)) if _is_union(self._type) else [self._type]
         if self.rule is not None:
-            return self.rule.words
-        limits = []
-        if self.least is not None and self.most is not None:
-            limits.append(f"from {self.least:g} to {self.most:g}")
-        elif self.least is not None:
-            limits.append(f"from {self.least:g}")
-        elif self.above is not None:
-            limits.append(f"above {self.above:g}")
-        if self.most is not None and self.least is None:
-            limits.append(f"up to {self.most:g}")
-        if self.below is not None:
-            limits.append(f"below {self.below:g}")
-        parts = list(get_args(self.hint)) if _is_union(self.hint) else [self.hint]
-        if not limits:
+            known = NoneType not in parts or "None" in self.rule.words
+            return self.rule.words if known else f"{self.rule.words}, or None"
+        if not (limits := ", ".join(self._limits())):
             return " or ".join(map(_described, parts))
         kinds = [_described(each) for each in parts if each is not NoneType]
-        bounded = f"{' or '.join(kinds)} {', '.join(limits)}"
-        return f"{bounded}, or None" if NoneType in parts else bounded
+        return f"{' or '.join(kinds)} {limits}" + (", or None" if NoneType in parts else "")
+
+    def _limits(self) -> Iterator[str]:
+        """Yield the bounds in a user's words."""
+        if self.least is not None:
+            to = "" if self.most is None else f" to {_shown(self.most)}"
+            yield f"from {_shown(self.least)}{to}"
+        if self.above is not None:
+            yield f"above {_shown(self.above)}"
+        if self.most is not None and self.least is None:
+            yield f"up to {_shown(self.most)}"
+        if self.below is not None:
+            yield f"below {_shown(self.below)}"
 
 
 def setting(
     default: Any,
-    help: str | None = None,
+    help: str | None = None,  # noqa: A002
     *,
     least: float | None = None,
     most: float | None = None,
@@ -146,7 +159,8 @@ def setting(
     least, most, above, below
         Bounds of a number: at least, at most, more than, less than.
     rule
-        A condition for values that are no numbers, or that bounds cannot express.
+        A condition for values that are no numbers, or that bounds cannot express; its words are
+        all that a user reads about what is allowed.
     search
         Where `labelgrove tune` searches.
     only
@@ -168,27 +182,47 @@ def sizes(example: Sequence[int]) -> Rule:
 
 POWER_OF_TWO = Rule(lambda n: n >= 2 and n & (n - 1) == 0, "a power of two, such as 8")
 
+SEED: Any = setting(
+    0,
+    "Seed of all random choices; the same seed gives the same result.",
+    rule=Rule(lambda n: 0 <= n < 2**63, "a whole number from 0 to 2^63 - 1"),
+)
+THREADS: Any = setting(None, "Number of threads; None for all cores.", least=1)
+# what these two mean, also as arguments of a constructor that declares nothing
+COMMON = MappingProxyType(
+    {"seed": replace(SEED, hint=int), "threads": replace(THREADS, hint=int | None)}
+)
+
 
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, UnionType)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, WHOLE + FRACTIONAL) and not isinstance(value, bool)
+
+
 def _fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of a type; types other than the simple ones fit always."""
+    """Tell whether a value is of a type; other than simple types are not checked."""
     if _is_union(hint):
         return any(_fits(value, each) for each in get_args(hint))
     if get_origin(hint) is Literal:
         return any(value is each or (value == each) is True for each in get_args(hint))
     if hint in (int, float):
-        kinds: Any = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
-        return isinstance(value, kinds) and not isinstance(value, bool)
+        return _is_number(value) and (hint is float or isinstance(value, WHOLE))
     if hint in (bool, str, NoneType):
         return isinstance(value, (hint, np.bool_) if hint is bool else hint)
-    return True
+    return value is not None or hint is Any
 
 
 def _described(hint: Any) -> str:
     """Return a type in a user's words."""
     if get_origin(hint) is Literal:
         return " or ".join(repr(each) for each in get_args(hint))
-    return WORDS.get(hint, "None" if hint is NoneType else str(hint))
+    if get_origin(hint) is Sequence:
+        return "a list"
+    return WORDS.get(hint, str(hint))
+
+
+def _shown(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 
 from labelgrove.core.errors import InputError
 
@@ -16,9 +17,9 @@ def workers(threads: int | None) -> int:
     3
     """
     if threads is not None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise InputError(f"threads must be 1 or more, or None for all cores, got {threads!r}")
-        return threads
+        if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
+            raise InputError(f"threads must be a whole number from 1, or None, got {threads!r}")
+        return int(threads)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

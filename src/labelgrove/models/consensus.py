@@ -21,6 +21,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration
 from labelgrove.models.members import own_context, own_views
@@ -57,15 +58,6 @@ class Consensus(Classifier):
     like any model it trains its partners; `of` takes fitted ones, which is what ``labelgrove
     combine`` does.
 
-    Parameters
-    ----------
-    partners
-        Names of models.
-    places
-        Labels that each partner is asked for.
-    seed, threads
-        Of the partners.
-
     Attributes
     ----------
     partners_
@@ -75,34 +67,26 @@ class Consensus(Classifier):
     name: ClassVar[str] = "consensus"
     uses_validation: ClassVar[bool] = True  # some partners stop early
 
-    partners_: list[Partner]
+    partners: Sequence[str] = setting(
+        ("bonsai", "attentionxml"),
+        "Names of the models to combine. They are trained with their default settings.",
+        rule=Rule(
+            lambda names: isinstance(names, list | tuple) and len(names) > 1,
+            "a list of at least two models, such as ['bonsai', 'attentionxml']",
+        ),
+    )
+    places: int = setting(PLACES, "Number of labels that each partner ranks.", least=1)
 
-    def __init__(
-        self,
-        partners: Sequence[str] = ("bonsai", "attentionxml"),
-        places: int = PLACES,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.partners = partners
-        self.places = places
-        self.seed = seed
-        self.threads = threads
+    partners_: list[Partner]
 
     @classmethod
     def of(cls, partners: Sequence[Partner], n_labels: int, places: int = PLACES) -> Self:
         """Return a consensus of fitted partners."""
-        found = cls([partner.model.name for partner in partners], places)
+        found = cls(partners=[partner.model.name for partner in partners], places=places)
         found.partners_, found.n_labels_ = list(partners), n_labels
         return found
 
     def _new(self) -> list[Classifier]:
-        if isinstance(self.partners, str) or len(self.partners) < 2:
-            raise InputError(
-                "a consensus has at least two partners, such as ['bonsai', 'attentionxml'], got "
-                f"{self.partners!r}"
-            )
         return [MODELS.create(name, seed=self.seed, threads=self.threads) for name in self.partners]
 
     def check_needs(self) -> None:
@@ -182,7 +166,7 @@ class Consensus(Classifier):
         doubts.data = -np.expm1(doubts.data)
         return Ranking.from_csr(doubts, k)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Tell what the partner says that is surest of the label among those that can explain.
 
         The neighbours are those of the surest one that has some.

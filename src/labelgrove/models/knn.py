@@ -13,8 +13,9 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
-from labelgrove.core.ranges import Range, Real, Whole
+from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.models.neighbours import Nearest, Neighbourhood
 from labelgrove.models.neighbours.neighbourhood import weights_of
@@ -24,27 +25,6 @@ BATCH = 4096  # texts whose votes are counted at once
 
 class Knn(Classifier):
     """A label is as probable as the weighted share of the nearest documents that have it.
-
-    Parameters
-    ----------
-    by
-        What makes texts alike: ``"tf-idf"``, the words they share by weight; ``"words"``, the
-        mean of their words' vectors; ``"encoder"``, vectors of a pretrained sentence encoder.
-    neighbours
-        Documents that vote.
-    power
-        A document weighs its cosine to this power.
-    vectors, vector_size
-        Of ``by="words"``: where vectors come from, ``"random"``, ``"corpus"`` or a file of GloVe
-        or word2vec, and their size, 0 for that of the file, or 300.
-    encoder
-        Of ``by="encoder"``: a folder, or a name on the Hugging Face hub.
-    length
-        Words or tokens that are read of a text, other than by tf-idf.
-    device
-        Of ``by="encoder"``, such as ``"cpu"``, ``"cuda"``, or ``"auto"``.
-    seed, threads
-        As for every model; the seed is that of random vectors.
 
     Attributes
     ----------
@@ -69,38 +49,40 @@ class Knn(Classifier):
     name: ClassVar[str] = "knn"
     remembers: bool = True
 
+    by: Literal["tf-idf", "words", "encoder"] = setting(
+        "tf-idf",
+        "How texts are compared: by the words they share (tf-idf), by the mean of their words' "
+        "vectors (words), or by the vectors of a pretrained sentence encoder (encoder).",
+    )
+    neighbours: int = setting(
+        30, "Number of most similar documents that vote.", least=1, search=Whole(5, 100, log=True)
+    )
+    power: float = setting(
+        1.5,
+        "The vote of a document is its cosine to this power: a larger value favours the most "
+        "similar documents.",
+        least=0,
+        search=Real(0.5, 4.0),
+    )
+    vectors: str = setting(
+        "random",
+        "Word vectors for by=words: random, corpus (learned from the training texts), or a file of "
+        "GloVe or word2vec vectors.",
+    )
+    vector_size: int = setting(
+        0, "Size of the word vectors for by=words; 0 for that of the file, or 300.", least=0
+    )
+    encoder: str = setting(
+        "", "Sentence encoder for by=encoder: a folder, or a name on the Hugging Face hub."
+    )
+    length: int = setting(
+        256, "Words or tokens read from the start of a text; by=tf-idf reads all.", least=1
+    )
+    device: str = setting("auto", "Device for by=encoder, such as cpu or cuda; auto chooses.")
+    seed: int = setting(0, "Seed of random word vectors.")
+
     near_: Neighbourhood
     shares_: NDArray[np.float32]
-
-    def __init__(
-        self,
-        by: Literal["tf-idf", "words", "encoder"] = "tf-idf",
-        neighbours: int = 30,
-        power: float = 1.5,
-        vectors: str = "random",
-        vector_size: int = 0,
-        encoder: str = "",
-        length: int = 256,
-        device: str = "auto",
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.by = by
-        self.neighbours = neighbours
-        self.power = power
-        self.vectors = vectors
-        self.vector_size = vector_size
-        self.encoder = encoder
-        self.length = length
-        self.device = device
-        self.seed = seed
-        self.threads = threads
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return how many documents vote, and how much the nearest weigh."""
-        return {"neighbours": Whole(5, 100, log=True), "power": Real(0.5, 4.0)}
 
     def _new(self) -> Neighbourhood:
         return Neighbourhood(
@@ -119,15 +101,8 @@ class Knn(Classifier):
         return {"text": self._new().spec()}
 
     def check_settings(self) -> None:
-        """Refuse values of a wrong type or out of range."""
+        """Refuse also settings that the way of comparing texts does not use."""
         super().check_settings()
-        for name, least in (("neighbours", 1), ("length", 1), ("vector_size", 0)):
-            if getattr(self, name) < least:
-                raise InputError(
-                    f"{name} must be a whole number from {least}, got {getattr(self, name)!r}"
-                )
-        if not 0 <= self.power < np.inf:
-            raise InputError(f"power must be a number from 0, got {self.power!r}")
         for name, by in (("vectors", "words"), ("vector_size", "words"), ("encoder", "encoder")):
             if self.by != by and getattr(self, name) != self.defaults()[name]:
                 raise InputError(
@@ -173,17 +148,12 @@ class Knn(Classifier):
         self.near_.threads, self.near_.device = self.threads, self.device
         return self.near_.nearest(X, self.neighbours)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return what made the text like documents with the label rather than those without it.
 
         A feature's or word's weight is its mean part in the cosines with the former, less that in
         the cosines with the latter.
         """
-        self.check_fitted()
-        if not 0 <= i < X.shape[0]:
-            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         nearest = self._nearest(X[i : i + 1])
         documents, weights = self._for_and_against(nearest, label)
         ids, spoke = self.near_.spoke(X, i, documents, weights)

@@ -20,8 +20,9 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.random import generator
-from labelgrove.core.ranges import Range, Whole
+from labelgrove.core.ranges import Whole
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
 from labelgrove.models.phrases import Phrases
@@ -138,15 +139,6 @@ class LabelMatch(Classifier):
     `labelgrove.Tagger` makes every concept of its vocabulary a label for this model. A label
     without a name is looked for by its id.
 
-    Parameters
-    ----------
-    endings
-        Take words as one if they differ by some of the so many most frequent endings of one or
-        two letters, learned from the words themselves in any language; 0 for none. With a known
-        language, ``analyzer="snowball:en"`` of the view does more.
-    seed, threads
-        As for every model; the seed draws a sample from large training sets, threads are unused.
-
     Attributes
     ----------
     same_
@@ -174,6 +166,16 @@ class LabelMatch(Classifier):
     name: ClassVar[str] = "label-match"
     ranks_by_name: ClassVar[bool] = True
 
+    endings: int = setting(
+        10,
+        "Number of word endings to ignore. The most frequent endings of one or two letters are "
+        "learned from the words themselves, in any language; 0 for none. If the language is known, "
+        "analyzer=snowball:en of the text does more.",
+        least=0,
+        search=Whole(0, 40),
+    )
+    seed: int = setting(0, "Seed of the sample that is drawn from large training sets.")
+
     same_: NDArray[np.int32]
     edges_: NDArray[np.int64]
     phrase_at_: NDArray[np.int32]
@@ -185,27 +187,11 @@ class LabelMatch(Classifier):
     repeat_: float
     place_: float
 
-    def __init__(self, endings: int = 10, *, seed: int = 0, threads: int | None = None) -> None:
-        self.endings = endings
-        self.seed = seed
-        self.threads = threads
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return how many endings are looked for."""
-        return {"endings": Whole(0, 40)}
-
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: words in reading order, as good as all of them."""
         return {"text": ViewSpec("words", {"length": 10_000, "max_words": 5_000_000})}
 
     # --- learning -----------------------------------------------------------------------------
-
-    def check_settings(self) -> None:
-        """Refuse values of a wrong type or out of range."""
-        super().check_settings()
-        if self.endings < 0:
-            raise InputError(f"endings must be a whole number from 0, got {self.endings}")
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         X, words, labels = _tokens(X), context.featurizers.get("text"), context.labels
@@ -303,15 +289,9 @@ class LabelMatch(Classifier):
             )
         return Ranking.concatenate(rankings)
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return the places of the label's names and how telling each name is."""
-        self.check_fitted()
-        X = self._known(X)
-        if not 0 <= i < len(X):
-            raise InputError(f"row {i} of X, which has {len(X):,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
-        tokens = self.same_[X.sequence(i)]
+        tokens = self.same_[self._known(X).sequence(i)]
         found = Phrases(self.edges_, self.phrase_at_).find(tokens, np.array([0, len(tokens)]))
         occurrence, pairs = self._pairs(found.phrases)
         own = self.pair_labels_[pairs] == label

@@ -17,11 +17,6 @@ from labelgrove.core.types import Explanation, FitContext
 class MostFrequent(Classifier):
     """The dummy: a label's probability is the share of training documents that have it.
 
-    Parameters
-    ----------
-    seed, threads
-        As for every model; this one uses neither.
-
     Attributes
     ----------
     labels_
@@ -42,10 +37,6 @@ class MostFrequent(Classifier):
     labels_: NDArray[np.int32]
     shares_: NDArray[np.float32]
 
-    def __init__(self, *, seed: int = 0, threads: int | None = None) -> None:
-        self.seed = seed
-        self.threads = threads
-
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         order = np.argsort(-counts, kind="stable")
@@ -58,6 +49,6 @@ class MostFrequent(Classifier):
             np.broadcast_to(self.labels_[:k], shape), np.broadcast_to(self.shares_[:k], shape)
         )
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return no words: none had a say."""
         return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))

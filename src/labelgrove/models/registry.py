@@ -27,7 +27,7 @@ MODELS: Registry[Classifier] = Registry(
         ),
         "classifier-chain": Entry(
             "labelgrove.models.linear.classifier_chain:ClassifierChain",
-            "one-vs-rest whose labels are told those before them in a chain: up to a few thousand",
+            "a chain of classifiers, each also sees the labels before it: up to a few thousand",
             "Read et al. 2011",
         ),
         "attentionxml": Entry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.settings import Rule
 from labelgrove.core.types import Span
 from labelgrove.text import characters
 
@@ -213,11 +214,11 @@ def check_text(text: object, what: str = "a text") -> str:
     return text
 
 
-def check_sizes(name: str, sizes: Iterable[int]) -> tuple[int, int]:
-    """Return a pair (low, high) of sizes, from any sequence of two."""
-    pair = tuple(sizes) if isinstance(sizes, Iterable) else ()
-    if len(pair) != 2 or not all(isinstance(size, int | np.integer) for size in pair):
-        raise InputError(f"{name} must be two whole numbers such as (1, 2), got {sizes!r}")
-    if not 1 <= pair[0] <= pair[1]:
-        raise InputError(f"{name} must go from 1 or more upwards, got {sizes!r}")
-    return int(pair[0]), int(pair[1])
+def _are_sizes(sizes: Any) -> bool:
+    if not isinstance(sizes, list | tuple | np.ndarray) or len(sizes) != 2:
+        return False
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sizes)
+    return whole and bool(1 <= sizes[0] <= sizes[1])
+
+
+SIZES = Rule(_are_sizes, "two whole numbers from 1, the smaller first, such as [1, 2]")

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import check_text, encode
 from labelgrove.text.batches import Part, batches, in_order, stack
@@ -24,15 +25,6 @@ class Given(Featurizer):
     """Texts such as ``"12:0.5 77:1"``, pairs of column and value, to rows with those values.
 
     An index that occurs twice in a text counts with the sum of its values.
-
-    Parameters
-    ----------
-    n_features
-        Number of columns; None for the greatest index in training, and one more. In training, a
-        greater index is an error. Afterwards it is a feature that no model has learned
-        anything about, and is dropped.
-    threads
-        None for all cores.
 
     Attributes
     ----------
@@ -50,11 +42,15 @@ class Given(Featurizer):
 
     name: ClassVar[str] = "given"
 
-    n_features_: int
+    n_features: int | None = setting(
+        None,
+        "Number of columns; None for one more than the greatest index in training. In training, a "
+        "greater index is an error; afterwards it is dropped, since no model knows it.",
+        least=1,
+        most=MAX_WIDTH,
+    )
 
-    def __init__(self, n_features: int | None = None, threads: int | None = None) -> None:
-        self.n_features = n_features
-        self.threads = threads
+    n_features_: int
 
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:
         """Learn the number of columns; ``texts`` is read once."""
@@ -87,11 +83,8 @@ class Given(Featurizer):
         return [Span(index, *place) for index, place in pairs if index < self.n_features_]
 
     def _limit(self) -> int:
-        if self.n_features is None:
-            return MAX_WIDTH
-        if not 1 <= self.n_features <= MAX_WIDTH:
-            raise InputError(f"n_features must be from 1 to {MAX_WIDTH:,}, got {self.n_features}")
-        return self.n_features
+        self.check_settings()
+        return self.n_features or MAX_WIDTH
 
     def _learn(self, n_texts: int, width: int) -> None:
         if not n_texts:

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.extras import need
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import check_text
 from labelgrove.text.batches import batches, in_order, join_sequences
@@ -30,18 +30,9 @@ class Subwords(Featurizer):
     The tokens that a tokenizer puts around a text ([CLS], </s>, ...) are left out: the model puts
     them around what it reads, as `specials` tells it. A text without tokens is an empty sequence.
     Nothing is learned from texts; the tokenizer is kept and saved, so that its folder is needed
-    in training only.
-
-    Parameters
-    ----------
-    tokenizer
-        A folder, or a name on the Hugging Face hub.
-    length
-        Texts are cut after that many tokens.
-    threads
-        None for all cores. They are threads of ours: the library's own are switched off
-        (``TOKENIZERS_PARALLELISM=false``, unless it is set), since a process that has used them
-        cannot be forked safely.
+    in training only. Threads are ours: the library's own are switched off
+    (``TOKENIZERS_PARALLELISM=false``, unless it is set), since a process that has used them cannot
+    be forked safely.
 
     Attributes
     ----------
@@ -60,7 +51,7 @@ class Subwords(Featurizer):
     >>> small.pre_tokenizer = pre_tokenizers.Whitespace()
     >>> with TemporaryDirectory() as folder:
     ...     _ = PreTrainedTokenizerFast(tokenizer_object=small).save_pretrained(folder)
-    ...     subwords = Subwords(folder).fit([])
+    ...     subwords = Subwords(tokenizer=folder).fit([])
     >>> subwords.transform(["suns rise", ""]).sequence(0)
     array([1, 2, 3], dtype=int32)
     >>> subwords.spans("suns")
@@ -70,13 +61,11 @@ class Subwords(Featurizer):
     name: ClassVar[str] = "subwords"
     keeps_features: ClassVar[bool] = True
 
+    tokenizer: str = setting("", "A folder, or a name on the Hugging Face hub.")
+    length: int = setting(512, "Texts are cut after this many tokens.", least=1)
+
     tokenizer_: NDArray[np.uint8]
     specials_: dict[str, Any]
-
-    def __init__(self, tokenizer: str = "", length: int = 512, threads: int | None = None) -> None:
-        self.tokenizer = tokenizer
-        self.length = length
-        self.threads = threads
 
     @property
     def specials(self) -> Specials:
@@ -85,12 +74,10 @@ class Subwords(Featurizer):
         return Specials.from_json(self.specials_)
 
     def check_settings(self) -> None:
-        """Refuse settings of a wrong type, no tokenizer, and a length without a token."""
+        """Refuse also no tokenizer."""
         super().check_settings()
         if not self.tokenizer.strip():
             load_tokenizer(self.tokenizer)
-        if self.length < 1:
-            raise InputError(f"length must be at least 1 token, got {self.length}")
 
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:
         """Load the tokenizer; ``texts`` is not read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
-from labelgrove.text.analysis import Analyzer, check_sizes, check_text, parse
+from labelgrove.text.analysis import SIZES, Analyzer, check_text, parse
 from labelgrove.text.batches import Part, batches, in_order, stack
 from labelgrove.text.vocabulary import (
+    COUNT_OR_SHARE,
     CountedBatch,
     Counts,
     GrowingVocabulary,
@@ -35,29 +37,6 @@ class Tfidf(Featurizer):
     marks, folded to NFC and lower case. Chinese, Japanese, Thai and other scripts without spaces
     need no setting: a run of their characters gives its single characters and pairs of
     neighbours (longer ones if ``ngrams`` asks for them).
-
-    Parameters
-    ----------
-    analyzer
-        ``"word"``; ``"char:2-4"`` for n-grams of 2 to 4 characters inside words;
-        ``"snowball:de"`` for stems of a language, by ISO code or Snowball's name.
-    ngrams
-        Least and greatest number of neighbouring words in a term.
-    min_df, max_df
-        Terms in fewer or more texts are left out; a whole number counts texts, a fraction is
-        a share of them.
-    max_features
-        Keep only the terms that occur most often, or None for all.
-    sublinear
-        Take 1 + ln(count) instead of the count.
-    norm
-        ``"l2"``, or None to leave the rows as they are.
-    lowercase
-        Fold to lower case.
-    min_length
-        Shorter words are left out; characters of scripts without spaces are not meant.
-    threads
-        None for all cores.
 
     Attributes
     ----------
@@ -81,6 +60,40 @@ class Tfidf(Featurizer):
 
     name: ClassVar[str] = "tf-idf"
 
+    analyzer: str = setting(
+        "word",
+        "What a term is made of: word; char:2-4 for n-grams of 2 to 4 characters inside words; "
+        "snowball:de for the stems of a language, by ISO code or Snowball's name.",
+    )
+    ngrams: Sequence[int] = setting(
+        (1, 1), "Least and greatest number of neighbouring words in a term.", rule=SIZES
+    )
+    min_df: float = setting(
+        1,
+        "Terms in fewer texts are left out. A whole number counts texts, a fraction is a share of "
+        "them.",
+        rule=COUNT_OR_SHARE,
+    )
+    max_df: float = setting(
+        1.0,
+        "Terms in more texts are left out. A whole number counts texts, a fraction is a share of "
+        "them.",
+        rule=COUNT_OR_SHARE,
+    )
+    max_features: int | None = setting(
+        None, "Keep only the terms that occur most often; None for all.", least=1
+    )
+    sublinear: bool = setting(True, "Use 1 + ln(count) instead of the count.")
+    norm: Literal["l2"] | None = setting(
+        "l2", "Scale rows to length 1 (l2), or leave them as they are (None)."
+    )
+    lowercase: bool = setting(True, "Fold to lower case.")
+    min_length: int = setting(
+        2,
+        "Shorter words are left out. Characters of scripts without spaces are kept.",
+        least=1,
+    )
+
     idf_: NDArray[np.float32]
     n_documents_: int
     keys_: NDArray[np.uint64]
@@ -88,29 +101,10 @@ class Tfidf(Featurizer):
     term_text_: NDArray[np.uint8]
     term_ends_: NDArray[np.int64]
 
-    def __init__(
-        self,
-        analyzer: str = "word",
-        ngrams: Sequence[int] = (1, 1),
-        min_df: float = 1,
-        max_df: float = 1.0,
-        max_features: int | None = None,
-        sublinear: bool = True,
-        norm: str | None = "l2",
-        lowercase: bool = True,
-        min_length: int = 2,
-        threads: int | None = None,
-    ) -> None:
-        self.analyzer = analyzer
-        self.ngrams = ngrams
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.sublinear = sublinear
-        self.norm = norm
-        self.lowercase = lowercase
-        self.min_length = min_length
-        self.threads = threads
+    def check_settings(self) -> None:
+        """Refuse also unknown analyzers, and n-grams of words with one of characters."""
+        super().check_settings()
+        self._analyzer()
 
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:
         """Learn terms and their weights; ``texts`` is read once."""
@@ -195,26 +189,18 @@ class Tfidf(Featurizer):
         )
 
     def _analyzer(self) -> tuple[Analyzer, tuple[int, int]]:
-        sizes = check_sizes("ngrams", self.ngrams)
+        sizes = int(self.ngrams[0]), int(self.ngrams[1])
         analyzer = parse(self.analyzer, lowercase=self.lowercase, min_length=self.min_length)
         if analyzer.characters is not None and sizes != (1, 1):
             raise InputError(
                 f"ngrams={self.ngrams!r} joins words; with analyzer={self.analyzer!r} the sizes "
                 "are those in the analyzer's name, so leave ngrams at (1, 1)"
             )
-        if self.norm not in ("l2", None):
-            raise InputError(f"unknown norm {self.norm!r}; known: 'l2', None")
         return analyzer, sizes
 
     def _count(self, texts: Iterable[str]) -> Iterable[CountedBatch]:
+        self.check_settings()
         analyzer, sizes = self._analyzer()
-        as_documents("min_df", self.min_df, 1)  # wrong settings are told before the long work
-        as_documents("max_df", self.max_df, 1)
-
-        if self.min_length < 1:
-            raise InputError(f"min_length must be 1 or more, got {self.min_length}")
-        if self.max_features is not None and self.max_features < 1:
-            raise InputError(f"max_features must be 1 or more, or None, got {self.max_features}")
 
         def work(batch: list[str]) -> CountedBatch:
             return count_terms(analyzer.tokens(batch), *sizes)
@@ -248,7 +234,7 @@ class Tfidf(Featurizer):
                 f"no words were found in {n:,} texts with analyzer={self.analyzer!r} and "
                 f"min_length={self.min_length}: are they in the field of the texts?"
             )
-        low, high = as_documents("min_df", self.min_df, n), as_documents("max_df", self.max_df, n)
+        low, high = as_documents(self.min_df, n), as_documents(self.max_df, n)
         kept = np.flatnonzero((documents >= low) & (documents <= high))
         if self.max_features is not None and len(kept) > self.max_features:
             often = np.argsort(-vocabulary.totals[kept], kind="stable")[: self.max_features]

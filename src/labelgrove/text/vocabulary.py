@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.settings import Rule
 from labelgrove.text.analysis import Ints, Tokens
 
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -238,12 +238,18 @@ def read_only(array: Array) -> Array:
     return view  # type: ignore[return-value]
 
 
-def as_documents(name: str, value: float, n: int) -> float:
-    """Return the number of texts that a setting means, a whole number or a share of n."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
-        return int(value)
-    if isinstance(value, float | np.floating) and 0.0 <= value <= 1.0:
-        return float(value) * n
-    raise InputError(
-        f"{name} must be a whole number of texts or a share from 0.0 to 1.0, got {value!r}"
-    )
+def as_documents(value: float, n: int) -> float:
+    """Return the number of texts that a count or a share of n texts means."""
+    return float(value) * n if isinstance(value, float | np.floating) else int(value)
+
+
+def _is_count_or_share(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(0.0 <= value <= 1.0)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= 0)
+
+
+COUNT_OR_SHARE = Rule(
+    _is_count_or_share, "a whole number of texts or a share of them from 0.0 to 1.0"
+)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
+from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import Analyzer, Tokens, check_text, parse
 from labelgrove.text.batches import batches, in_order, join_sequences
 from labelgrove.text.vocabulary import (
+    COUNT_OR_SHARE,
     CountedBatch,
     GrowingVocabulary,
     PackedStrings,
@@ -35,21 +37,6 @@ class Words(Featurizer):
     Japanese, Thai, ...) is a word. Number 0 is kept for padding, 1 stands for every word
     outside the vocabulary, and a text without words is one such.
 
-    Parameters
-    ----------
-    max_words
-        Keep only the words that are in the most texts; equal ones go by alphabet.
-    min_df
-        Words in fewer texts are left out; a whole number counts texts, a fraction is a share.
-    length
-        Texts are cut after that many words.
-    analyzer
-        As of `Tfidf`.
-    lowercase
-        Fold to lower case.
-    threads
-        None for all cores.
-
     Examples
     --------
     >>> words = Words(length=3).fit(["the sun", "the wind and the sun"])
@@ -61,26 +48,35 @@ class Words(Featurizer):
 
     name: ClassVar[str] = "words"
 
+    max_words: int = setting(
+        500_000,
+        "Size of the vocabulary: the words that are in the most texts are kept, equally frequent "
+        "ones by alphabet.",
+        least=1,
+    )
+    min_df: float = setting(
+        1,
+        "Words in fewer texts are left out. A whole number counts texts, a fraction is a share of "
+        "them.",
+        rule=COUNT_OR_SHARE,
+    )
+    length: int = setting(500, "Texts are cut after this many words.", least=1)
+    analyzer: str = setting(
+        "word",
+        "What a word is: word; char:2-4 for n-grams of 2 to 4 characters inside words; snowball:de "
+        "for the stems of a language, by ISO code or Snowball's name.",
+    )
+    lowercase: bool = setting(True, "Fold to lower case.")
+
     keys_: NDArray[np.uint64]
     slots_: NDArray[np.int32]
     term_text_: NDArray[np.uint8]
     term_ends_: NDArray[np.int64]
 
-    def __init__(
-        self,
-        max_words: int = 500_000,
-        min_df: float = 1,
-        length: int = 500,
-        analyzer: str = "word",
-        lowercase: bool = True,
-        threads: int | None = None,
-    ) -> None:
-        self.max_words = max_words
-        self.min_df = min_df
-        self.length = length
-        self.analyzer = analyzer
-        self.lowercase = lowercase
-        self.threads = threads
+    def check_settings(self) -> None:
+        """Refuse also unknown analyzers."""
+        super().check_settings()
+        self._analyzer()
 
     @property
     def vocabulary(self) -> list[str]:
@@ -147,15 +143,11 @@ class Words(Featurizer):
         return ids + len(SPECIAL)  # -1, not found, becomes UNK
 
     def _analyzer(self) -> Analyzer:
-        if self.length < 1:
-            raise InputError(f"length must be at least 1 word, got {self.length}")
         return parse(self.analyzer, lowercase=self.lowercase)
 
     def _count(self, texts: Iterable[str]) -> Iterator[tuple[CountedBatch, NDArray[np.int32]]]:
+        self.check_settings()
         analyzer = self._analyzer()
-        as_documents("min_df", self.min_df, 1)  # wrong settings are told before the long work
-        if self.max_words < 1:
-            raise InputError(f"max_words must be at least 1, got {self.max_words}")
         return in_order(
             lambda batch: count_tokens(analyzer.tokens(batch)), batches(texts), self.threads
         )
@@ -164,7 +156,7 @@ class Words(Featurizer):
         if not vocabulary.n_documents:
             raise InputError("there are no texts to learn from")
         documents = vocabulary.documents
-        least = as_documents("min_df", self.min_df, vocabulary.n_documents)
+        least = as_documents(self.min_df, vocabulary.n_documents)
         kept: NDArray[np.int64] = np.flatnonzero(documents >= least)
         if len(kept) > self.max_words:  # only those that may be in it need to be sorted
             edge = -np.partition(-documents[kept], self.max_words - 1)[self.max_words - 1]

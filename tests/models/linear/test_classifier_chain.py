@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.types import FitContext, Run
-from labelgrove.models.linear import chain_kernels, classifier_chain, training
+from labelgrove.models.linear import chain_kernels, classifier_chain, forest_builder, tasks
 from labelgrove.models.linear.classifier_chain import ClassifierChain
 from labelgrove.models.linear.one_vs_rest import OneVsRest
 
@@ -31,8 +31,8 @@ def planted(n=150, n_labels=N_LABELS, seed=0):
 @pytest.fixture
 def narrow_blocks(monkeypatch):
     """Many tasks and chunks for few labels."""
-    monkeypatch.setattr(training, "BLOCK", 4)
-    monkeypatch.setattr(training, "CHUNK", 8)
+    monkeypatch.setattr(tasks, "BLOCK", 4)
+    monkeypatch.setattr(forest_builder, "CHUNK", 8)
 
 
 def orders(model):
@@ -106,12 +106,12 @@ def test_a_chain_learns_what_one_classifier_a_label_cannot(loss, pass_on):
 def test_a_label_is_told_nothing_by_those_after_it():
     """In the other order the same label is as hard as alone."""
     seeds = [seed for seed in range(20) if first_label(seed) == 1]
-    chain = ClassifierChain("random", seed=seeds[0], **SETTINGS).fit(WORDS, BOTH_OR_ONE)
+    chain = ClassifierChain(order="random", seed=seeds[0], **SETTINGS).fit(WORDS, BOTH_OR_ONE)
     assert (decided(chain)[:, 1] != BOTH_OR_ONE.toarray()[:, 1]).any()
 
 
 def first_label(seed):
-    model = ClassifierChain("random", epochs=1, seed=seed).fit(WORDS, BOTH_OR_ONE)
+    model = ClassifierChain(order="random", epochs=1, seed=seed).fit(WORDS, BOTH_OR_ONE)
     return orders(model)[0, 0]
 
 
@@ -144,10 +144,10 @@ def test_every_label_learns_from_the_text_and_the_labels_before_it(
 
     Of 40 labels in a block often so few are moved that the solver writes only theirs.
     """
-    monkeypatch.setattr(training, "BLOCK", block)
+    monkeypatch.setattr(tasks, "BLOCK", block)
     X, Y = planted(90, n_labels)
     model = ClassifierChain(
-        *("random", 2, "decisions", link),
+        **{"order": "random", "chains": 2, "link": link},
         **{"loss": loss, "cost": 0.5, "tail": 0.5, "threads": 2},
         **{"epochs": 3000, "tolerance": 1e-6, "threshold": 0.0},
     ).fit(X, Y)
@@ -177,11 +177,11 @@ def test_every_label_learns_from_the_text_and_the_labels_before_it(
 
 def test_labels_of_later_blocks_change_nothing(narrow_blocks):
     X, Y = planted()
-    model = ClassifierChain("random").fit(X, Y)
+    model = ClassifierChain(order="random").fit(X, Y)
     later = orders(model)[0][4:]
     dense = Y.toarray()
     dense[:, later] = 1 - dense[:, later]
-    other = ClassifierChain("random").fit(X, csr_array(dense))
+    other = ClassifierChain(order="random").fit(X, csr_array(dense))
     for one, two in zip(weights(model, 0), weights(other, 0), strict=True):
         # stored in steps that the heaviest weight of a chunk decides
         steps = max(m.forest_.tables.chunk_scale.max() for m in (model, other))
@@ -220,8 +220,8 @@ def test_order_by_frequency_ties_by_number():
 def test_further_chains_are_random_and_each_another():
     X, Y = planted()
     by_frequency = orders(ClassifierChain(chains=3).fit(X, Y))
-    at_random = orders(ClassifierChain("random", chains=3).fit(X, Y))
-    other_seed = orders(ClassifierChain("random", chains=3, seed=1).fit(X, Y))
+    at_random = orders(ClassifierChain(order="random", chains=3).fit(X, Y))
+    other_seed = orders(ClassifierChain(order="random", chains=3, seed=1).fit(X, Y))
     assert by_frequency[0].tolist() == np.argsort(-Y.toarray().sum(0), kind="stable").tolist()
     assert by_frequency[1:].tolist() == at_random[1:].tolist()
     everything = np.concatenate([by_frequency[:1], at_random, other_seed])

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear import forest as forest_module
-from labelgrove.models.linear import forest_kernels, training, training_kernels
+from labelgrove.models.linear import forest_builder, forest_kernels, tasks, training_kernels
+from labelgrove.models.linear.node_training import TINY
 
 N_FEATURES = 30
 SHARPNESS = 1.5
@@ -18,11 +19,11 @@ SHARPNESS = 1.5
 
 def chunk_edges(n_children):
     """Return where a node's chunks begin, and its end: as many equal blocks each as fit."""
-    n_blocks = -(-n_children // training.BLOCK)
+    n_blocks = -(-n_children // tasks.BLOCK)
     edges = [n_children * block // n_blocks for block in range(n_blocks + 1)]
     starts = [0]
     for block, end in pairwise(edges):
-        if end - starts[-1] > training.CHUNK:
+        if end - starts[-1] > forest_builder.CHUNK:
             starts.append(block)
     return [*starts, n_children]
 
@@ -58,15 +59,15 @@ class Plain:
     def chunks(self, number):
         """Return what training would have found, as tasks and chunks."""
         for level in range(self.tree.depth):
-            for task in training._tasks(number, self.tree, level):
+            for task in tasks.tasks_of(number, self.tree, level):
                 own = slice(task.first, task.last)
                 weights = self.weights[level, task.node][:, own]
                 bias = self.bias[level, task.node][own]
                 every = np.arange(N_FEATURES, dtype=np.int32)
                 rows = training_kernels.compress(
-                    np.vstack([weights, bias]), len(bias), every, every, training.TINY
+                    np.vstack([weights, bias]), len(bias), every, every, TINY
                 )
-                yield task, training.Chunk(*rows, bias)
+                yield task, tasks.Chunk(*rows, bias)
 
     def children(self, level, node):
         offsets, nodes = self.tree.children(level)
@@ -109,7 +110,7 @@ class Plain:
 
 def build(plains):
     done = dict(pair for number, plain in enumerate(plains) for pair in plain.chunks(number))
-    return training._assemble([plain.tree for plain in plains], done, N_FEATURES)
+    return forest_builder.build_forest([plain.tree for plain in plains], done, N_FEATURES)
 
 
 def random_tree(rng, n_labels, depth):
@@ -160,8 +161,8 @@ def way(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def narrow_blocks(monkeypatch):
-    monkeypatch.setattr(training, "BLOCK", 4)  # several blocks a chunk, several chunks a node
-    monkeypatch.setattr(training, "CHUNK", 10)
+    monkeypatch.setattr(tasks, "BLOCK", 4)  # several blocks a chunk, several chunks a node
+    monkeypatch.setattr(forest_builder, "CHUNK", 10)
 
 
 @pytest.mark.usefixtures("way")
@@ -270,8 +271,8 @@ def test_batches_and_threads_change_nothing(cells, monkeypatch):
 
 def test_a_node_wider_than_a_chunk(monkeypatch):
     """At the true sizes: 700 children in 11 blocks, four of which fit into 256 children."""
-    monkeypatch.setattr(training, "BLOCK", 64)
-    monkeypatch.setattr(training, "CHUNK", 256)
+    monkeypatch.setattr(tasks, "BLOCK", 64)
+    monkeypatch.setattr(forest_builder, "CHUNK", 256)
     rng = np.random.default_rng(0)
     tree = LabelTree([np.array([0, 0]), np.arange(700) // 699])
     plain = Plain(rng, tree)

@@ -15,14 +15,14 @@ import pytest
 # minute, and with a rest, so that there is time to kill it.
 EAGER = """
 import runpy, sys, time
-from labelgrove.models.linear import training
+from labelgrove.models.linear import checkpoints
 
-def add(self, task, chunk, original=training._Finished.add):
+def add(self, task, chunk, original=checkpoints.Checkpoint.add):
     original(self, task, chunk)
     time.sleep(0.05)
 
-training.FLUSH_SECONDS = 0.0
-training._Finished.add = add
+checkpoints.FLUSH_SECONDS = 0.0
+checkpoints.Checkpoint.add = add
 sys.argv[0] = "labelgrove"
 runpy.run_module("labelgrove", run_name="__main__")
 """

@@ -123,7 +123,7 @@ def test_tree_of_ones_own_is_saved(tmp_path):
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        ("kmeans", "did you mean 'k-means'"),
+        ("kmeans", "tree must be 'k-means', 'hierarchy'"),
         (None, "tree must be 'k-means', 'hierarchy'"),
         (3, "got 3"),
         ([], "tree must be"),

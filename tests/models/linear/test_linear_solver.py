@@ -58,8 +58,7 @@ def solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
         *(np.float32(cost), np.asarray(true_cost, np.float32), logistic),
-        *(epochs, np.float32(tolerance), seed),
-        *(np.zeros(X.shape[0] + 1, np.int64), np.empty(0, np.int32), 0, np.float32(0)),
+        *(epochs, np.float32(tolerance), seed, None),
     )
     assert not weights[:, n_labels:].any(), "columns beyond the labels stay zero"
     return weights[:, :n_labels], used

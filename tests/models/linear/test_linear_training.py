@@ -11,11 +11,11 @@ from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.types import FitContext, Run
 from labelgrove.labels import LabelTree
-from labelgrove.models.linear import training
+from labelgrove.models.linear import checkpoints, forest_builder, tasks, training
 from labelgrove.models.linear.bonsai import Bonsai
 from labelgrove.models.linear.one_vs_rest import OneVsRest
 from labelgrove.models.linear.parabel import Parabel
-from labelgrove.models.linear.training import Solver
+from labelgrove.models.linear.solver import Solver
 
 N_LABELS = 40
 
@@ -31,20 +31,20 @@ def planted(n=300, n_labels=N_LABELS, seed=0):
 
 @pytest.fixture(autouse=True)
 def narrow_blocks(monkeypatch):
-    monkeypatch.setattr(training, "BLOCK", 4)  # many tasks for few labels
+    monkeypatch.setattr(tasks, "BLOCK", 4)  # many tasks for few labels
 
 
 @pytest.fixture
 def trained(monkeypatch):
     """The tasks that were trained, in the order they were begun."""
-    tasks, original = [], training._train
+    begun, original = [], training.train_task
 
-    def counted(hot, level, solver, task):
-        tasks.append(task)
-        return original(hot, level, solver, task)
+    def counted(x, level, solver, task):
+        begun.append(task)
+        return original(x, level, solver, task)
 
-    monkeypatch.setattr(training, "_train", counted)
-    return tasks
+    monkeypatch.setattr(training, "train_task", counted)
+    return begun
 
 
 def assert_same(one, other):
@@ -168,16 +168,15 @@ def test_threshold_drops_small_weights_and_changes_no_other():
 @pytest.mark.parametrize("chunk", [4, 10, 256])
 def test_joined_blocks_hold_what_was_trained(chunk, monkeypatch):
     """The weights of all blocks of a node, each within half a step of its chunk."""
-    monkeypatch.setattr(training, "CHUNK", chunk)
+    monkeypatch.setattr(forest_builder, "CHUNK", chunk)
     X, Y = planted()
-    trained, original = {}, training._train
+    trained, original = {}, training.train_task
 
-    def noted(*given):
-        task, learned = original(*given)
-        trained[task] = learned
-        return task, learned
+    def noted(x, level, solver, task):
+        trained[task] = original(x, level, solver, task)
+        return trained[task]
 
-    monkeypatch.setattr(training, "_train", noted)
+    monkeypatch.setattr(training, "train_task", noted)
     forest = OneVsRest(threshold=0.01).fit(X, Y).forest_
     tables = forest.tables
     assert len(trained) == N_LABELS // 4
@@ -197,13 +196,13 @@ def test_joined_blocks_hold_what_was_trained(chunk, monkeypatch):
 
 
 def test_runs_of_blocks_fit_into_chunks():
-    tasks = [training.Task(0, 0, 0, 63 * i, 63 * i + 63) for i in range(9)]
-    runs = list(training._runs(tasks))
+    blocks = [tasks.Task(0, 0, 0, 63 * i, 63 * i + 63) for i in range(9)]
+    runs = list(forest_builder._runs(blocks))
     assert [len(run) for run in runs] == [4, 4, 1]
-    assert [task for run in runs for task in run] == tasks
-    exactly = [training.Task(0, 0, 0, 64 * i, 64 * i + 64) for i in range(8)]
-    assert [len(run) for run in training._runs(exactly)] == [4, 4]
-    assert list(training._runs([])) == []
+    assert [task for run in runs for task in run] == blocks
+    exactly = [tasks.Task(0, 0, 0, 64 * i, 64 * i + 64) for i in range(8)]
+    assert [len(run) for run in forest_builder._runs(exactly)] == [4, 4]
+    assert list(forest_builder._runs([])) == []
 
 
 # --- threads and seeds --------------------------------------------------------------------------
@@ -300,7 +299,7 @@ DEEP = Bonsai(
 def test_resumed_training_is_the_same_and_repeats_nothing(
     patience, threads, seconds, tmp_path, trained, monkeypatch
 ):
-    monkeypatch.setattr(training, "FLUSH_SECONDS", seconds)
+    monkeypatch.setattr(checkpoints, "FLUSH_SECONDS", seconds)
     X, Y = planted()
     whole = MODEL.fresh().fit(X, Y)
     n_tasks = len(trained)
@@ -330,7 +329,7 @@ def test_a_level_learns_the_same_from_levels_that_were_resumed(patience, tmp_pat
 
 
 def test_interrupted_again_and_again(tmp_path, trained, monkeypatch):
-    monkeypatch.setattr(training, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "FLUSH_SECONDS", 0.0)
     X, Y = planted()
     whole = MODEL.fresh().fit(X, Y)
     n_tasks = len(trained)
@@ -348,7 +347,7 @@ def test_interrupted_again_and_again(tmp_path, trained, monkeypatch):
 
 
 def test_a_part_that_was_being_written_does_not_count(tmp_path, trained, monkeypatch):
-    monkeypatch.setattr(training, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "FLUSH_SECONDS", 0.0)
     X, Y = planted()
     whole = MODEL.fresh().fit(X, Y)
     interrupt(MODEL, X, Y, tmp_path, 3)
@@ -469,6 +468,6 @@ def test_failed_task_is_not_hidden(monkeypatch):
     def broken(hot, level, solver, task):
         raise MemoryError
 
-    monkeypatch.setattr(training, "_train", broken)
+    monkeypatch.setattr(training, "train_task", broken)
     with pytest.raises(MemoryError):
         MODEL.fresh().fit(X, Y)

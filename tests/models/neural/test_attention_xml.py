@@ -1,6 +1,7 @@
 """AttentionXML: its tree (Algorithm 1), its loss (equation 6), and what it promises as a model."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import FitContext
-from labelgrove.models.neural.objectives import AllLabels
-from labelgrove.models.neural.parts.descent import Descent, judges_of
+from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.candidates.tree import Descent, judges_of
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.settings import Training
 
@@ -50,12 +53,26 @@ def fitted(seed=0, **settings):
     return model.fit(X, Y, context=FitContext(validation=planted(60, seed=5))), X, Y
 
 
+def batch(X, rows, labels=None):
+    return Batch(*padded(X, np.array(rows)), labels)
+
+
+def objective(model, above, X, Y):
+    """Return what the network after those ``above`` learns, as training makes it."""
+    candidates, networks, data = replace(model.candidates_), [], Learned(X, Texts(X), Y)
+    steps = candidates.steps(networks, data, FitContext())
+    for network in above:
+        next(steps)
+        networks.append(network)
+    return model._objective(next(steps), data, Training())
+
+
 def test_all_labels_are_judged_by_equation_6():
     model, X, Y = fitted(tree="never")
     (network,) = model.networks_
     rows = np.array([0, 5, 7])
-    loss = AllLabels(X, Y, None, Training()).loss(network.eval(), rows)
-    p = torch.sigmoid(network(*padded(X, rows))).detach().double().numpy()
+    loss = objective(model, [], X, Y).loss(network.eval(), rows)
+    p = torch.sigmoid(network.logits(batch(X, rows))).detach().double().numpy()
     y = Y[rows].toarray()
     assert float(loss.detach()) == pytest.approx(
         -np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)), rel=1e-5
@@ -63,22 +80,21 @@ def test_all_labels_are_judged_by_equation_6():
 
 
 def tree_of(model):
-    (tree,) = model.trees_
+    (tree,) = model.candidates_.trees
     return tree
 
 
 def scores_by_hand(model, X, i, parents):
     """Descend for one text without batches: every step in plain Python."""
     tree = tree_of(model)
-    tokens, lengths = padded(X, np.array([i]))
     here = {0: 1.0}
     for level, network in enumerate(model.networks_):
         logits = {}
         for node in here:
             for child in np.flatnonzero(tree.levels[level] == node).tolist():
-                wanted = torch.tensor([[child]])
+                wanted = batch(X, [i], torch.tensor([[child]]))
                 with torch.inference_mode():
-                    logits[child] = float(network.eval()(tokens, lengths, wanted)[0, 0])
+                    logits[child] = float(network.eval().logits(wanted)[0, 0])
         below = {
             child: here[int(tree.levels[level][child])] / (1 + np.exp(-logit))
             for child, logit in logits.items()
@@ -106,17 +122,17 @@ def test_levels_learn_from_children_of_true_and_guessed_parents():
     tree, (first, second) = tree_of(model), model.networks_
     above = Descent(tree, [3])
     rows = np.arange(6)
-    level = model._objective(above, [first], (X, Y), None, Training(), FitContext())
+    level = objective(model, [first], X, Y)
     total, count = 0.0, 0
     for p in second.parameters():
         p.requires_grad_(False)
     for i in rows:
         own = set(Y[[i]].indices.tolist())
         true = sorted({int(tree.levels[1][label]) for label in own})
-        guessed = above.go(judges_of([first]), *padded(X, np.array([i]))).nodes[0].tolist()
+        guessed = above.go(judges_of([first]), batch(X, [i])).nodes[0].tolist()
         parents = true + [node for node in guessed if node not in true][: max(3 - len(true), 0)]
         for child in [c for c in range(tree.n_labels) if tree.levels[1][c] in parents]:
-            logit = float(second(*padded(X, np.array([i])), torch.tensor([[child]]))[0, 0])
+            logit = float(second.logits(batch(X, [i], torch.tensor([[child]])))[0, 0])
             p = 1 / (1 + np.exp(-logit))
             total -= np.log(p) if child in own else np.log(1 - p)
             count += 1
@@ -126,9 +142,11 @@ def test_levels_learn_from_children_of_true_and_guessed_parents():
 def test_the_level_below_begins_with_the_weights_above():
     model, _, _ = fitted(tree="always", max_leaf=4, levels=1, level_epochs=0)
     first, second = model.networks_
-    for name, value in first.state_dict().items():
-        same = torch.equal(value, second.state_dict()[name]) if "attention" not in name else None
-        assert same in (True, None), name
+    below = second.state_dict()
+    shared = {name: value for name, value in first.state_dict().items() if "attends" not in name}
+    assert {*below} - {*shared} == {"scorer.attends.labels.weight"}
+    for name, value in shared.items():
+        assert torch.equal(value, below[name]), name
 
 
 def test_flat_where_it_is_cheaper():
@@ -163,14 +181,14 @@ def test_attention_finds_the_word(learned):
 
 def test_several_trees_are_averaged(tmp_path):
     model, X, _ = fitted(tree="always", max_leaf=4, levels=1, ensemble=2)
-    assert len(model.trees_) == 2
+    trees = model.candidates_.trees
+    assert [tree.depth for tree in trees] == [2, 2]
     assert len(model.networks_) == 4
-    for number in (0, 1):
-        assert model.trees_[number].depth == 2
     alone = []
     for number in (0, 1):
         one = copy(model)
-        one.trees_, one.networks_ = [model.trees_[number]], model.networks_[2 * number :][:2]
+        one.candidates_ = replace(model.candidates_, trees=[trees[number]])
+        one.networks_ = model.networks_[2 * number :][:2]
         alone.append(one.rank(X, 40).to_csr(40).toarray())
     np.testing.assert_allclose(
         model.rank(X, 40).to_csr(40).toarray(), (alone[0] + alone[1]) / 2, atol=1e-6
@@ -183,9 +201,9 @@ def test_several_trees_are_averaged(tmp_path):
 def test_several_flat_networks_are_averaged():
     model, X, _ = fitted(tree="never", ensemble=2)
     first, second = model.networks_
-    tokens, lengths = padded(X, np.arange(3))
     with torch.inference_mode():
-        each = [network.eval()(tokens, lengths).sigmoid() for network in (first, second)]
+        texts = batch(X, [0, 1, 2])
+        each = [network.eval().logits(texts).sigmoid() for network in (first, second)]
     assert not torch.allclose(each[0], each[1], atol=1e-3)
     found = model.rank(X[np.arange(3)], 40).to_csr(40).toarray()
     np.testing.assert_allclose(found, ((each[0] + each[1]) / 2).numpy(), atol=1e-6)

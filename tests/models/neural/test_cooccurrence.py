@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from labelgrove.models.neural.parts.cooccurrence import (
+from labelgrove.models.neural.scorers.cooccurrence import (
     GivenTask,
     PairTask,
     draw_given,

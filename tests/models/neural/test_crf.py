@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove.models.neural.parts.crf import Chain
+from labelgrove.models.neural.scorers.crf import Chain
 
 
 def naive(chain, scores, real):

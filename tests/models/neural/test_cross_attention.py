@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove.models.neural.parts.cross_attention import CrossAttention
+from labelgrove.models.neural.scorers.cross_attention import CrossAttention
 
 
 def all_of(*shape):

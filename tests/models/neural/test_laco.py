@@ -17,20 +17,30 @@ from labelgrove.core.types import FitContext, Run
 from labelgrove.labels import LabelSpace, Vocabulary
 from labelgrove.labels.vocabulary import Concept
 from labelgrove.models.contract import CHECKS, Case, known_answer
+from labelgrove.models.neural.candidates.all import rank_all
+from labelgrove.models.neural.candidates.base import Blueprint
+from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
+from labelgrove.models.neural.candidates.samplers import Everything
 from labelgrove.models.neural.examples import small_bert
-from labelgrove.models.neural.joint_labels import JointLabels
-from labelgrove.models.neural.laco import Laco, LacoNetwork
-from labelgrove.models.neural.parts import pretrained
-from labelgrove.models.neural.parts.cross_attention import CrossAttention
-from labelgrove.models.neural.parts.joint import JointReader
-from labelgrove.models.neural.seqtag import SeqTagNetwork
-from labelgrove.models.neural.training.loop import new_optimizers
+from labelgrove.models.neural.laco import Laco
+from labelgrove.models.neural.learning import LabelObjective
+from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers import huggingface
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.readers.joint import JointReader, LabelVectors, label_words
+from labelgrove.models.neural.readers.transformer import TransformerReader
+from labelgrove.models.neural.scorers.base import Positives
+from labelgrove.models.neural.scorers.crf import CrfScorer
+from labelgrove.models.neural.scorers.cross_attention import CrossAttention, CrossAttentionScorer
+from labelgrove.models.neural.texts import Texts
+from labelgrove.models.neural.training.optimizers import new_optimizers
 from labelgrove.models.neural.training.windows import Windows
 from labelgrove.text import FEATURIZERS
 from labelgrove.text.pretrained import load_tokenizer, pair_of, specials_of
 from tokenizer_folders import minilm, roberta, sentencepiece_xlnet
 
-SHARES = torch.full((5,), 0.2)
+START = LabelStart(np.arange(5, 0, -1), 9, "frequency")  # of five labels, the first most frequent
 TWO_STAGES = {"together": 4, "candidates": 6, "folds": 2}
 
 
@@ -45,12 +55,28 @@ def small(bert, **others):
             "hidden_rate": 0.01, "learning_rate": 0.02, "threads": 1, **others}  # fmt: skip
 
 
-def reader_of(name, n_labels=5, pooling="mean", joint=True):
-    tokenizer = load_tokenizer(name)
-    encoder = pretrained.load_encoder(name)
+def text_reader(name, pooling="mean"):
+    specials = specials_of(load_tokenizer(name))
+    return TransformerReader(huggingface.load_encoder(name), specials, pooling).eval()
+
+
+def reader_of(name, n_labels=5):
+    inner, pair = text_reader(name), pair_of(load_tokenizer(name))
     torch.manual_seed(0)
-    parts = specials_of(tokenizer), pair_of(tokenizer), pooling
-    return JointReader(encoder, *parts, n_labels, joint).eval()
+    return JointReader(inner, pair, n_labels).eval()
+
+
+def crossed(reader, cross, start=START):
+    """Return LACO's network without dropout and tasks."""
+    scorer = CrossAttentionScorer(start, reader.n_vector, cross, 0.0)
+    return Network(reader, scorer).eval()
+
+
+def network_of(model, **blueprint):
+    """Return the network of a model for five labels, each of one of nine documents."""
+    torch.manual_seed(0)
+    drawing = Blueprint(np.ones(5, np.int64), 9, **blueprint)
+    return model._network(drawing, text_reader(model.encoder)).eval()
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -60,15 +86,27 @@ def test_a_text_and_labels_stand_as_the_tokenizer_would_put_two_texts(bert):
     reader = reader_of(bert)
     tokens = torch.tensor([[7, 8, 9], [6, 0, 0]])
     labels = torch.tensor([[0, 1], [4, -1]])
-    frame = reader.frame(tokens, torch.tensor([3, 1]), labels)
+    batch = Batch(tokens, torch.tensor([3, 1]), labels)
+    frame = reader.frame(batch)
     # [CLS] text [SEP] two labels [SEP]
     assert frame.ids.tolist() == [[2, 7, 8, 9, 3, 0, 0, 3], [2, 6, 3, 0, 3, 0, 0, 0]]
     assert frame.types[0].tolist() == [0, 0, 0, 0, 0, 1, 1, 0]
     assert frame.room.tolist() == [[5, 6], [3, 5]]  # the missing label is behind everything
     assert frame.ends.tolist() == [8, 5]
-    vectors = reader.vectors(frame, labels)
-    torch.testing.assert_close(vectors[0, 5:7], reader.tokens[:2])
-    torch.testing.assert_close(vectors[1, 3], reader.tokens[4])
+    vectors = reader.embed(batch)
+    torch.testing.assert_close(vectors[0, 5:7], reader.labels[:2])
+    torch.testing.assert_close(vectors[1, 3], reader.labels[4])
+
+
+def test_without_candidates_all_labels_are_read(bert):
+    reader = reader_of(bert)
+    alone = Batch(torch.tensor([[7, 8, 9], [6, 0, 0]]), torch.tensor([3, 1]))
+    every = alone._replace(labels=torch.arange(5).expand(2, -1))
+    with torch.no_grad():
+        found, wanted = reader(alone), reader(every)
+    assert found.labels.shape == (2, 5, reader.n_vector)
+    torch.testing.assert_close(found.labels, wanted.labels)
+    torch.testing.assert_close(found.vectors, wanted.vectors)
 
 
 def test_tokenizers_say_how_two_texts_are_read(tmp_path):
@@ -90,60 +128,63 @@ def test_tokenizers_say_how_two_texts_are_read(tmp_path):
 def test_padding_and_missing_labels_change_nothing(bert, seed, more, none):
     reader = reader_of(bert)
     torch.manual_seed(seed)
-    network = LacoNetwork(reader, CrossAttention(), SHARES, 0.0, second=False).eval()
+    network = crossed(reader, CrossAttention())
     tokens, lengths = torch.randint(4, 60, (1, 4)), torch.tensor([4])
     labels = torch.tensor([[3, 0, 2]])
     with torch.no_grad():
-        alone = network(tokens, lengths, labels, torch.zeros(1, 3))
+        alone = network.logits(Batch(tokens, lengths, labels))
         wider = torch.cat([tokens, torch.randint(4, 60, (1, more))], 1)
         both = torch.cat([wider, torch.randint(4, 60, (1, 4 + more))])  # beside a longer text
         asked = torch.cat([labels, torch.full((1, none), -1)], 1).expand(2, -1)
-        found = network(both, torch.tensor([4, 4 + more]), asked, torch.zeros(2, 3 + none))
+        found = network.logits(Batch(both, torch.tensor([4, 4 + more]), asked))
     torch.testing.assert_close(found[:1, :3], alone, atol=1e-5, rtol=1e-4)
 
 
 def test_seqtag_steps_over_missing_labels(bert):
     """As LACO does, also in the direction that begins at the end."""
     torch.manual_seed(0)
-    network = SeqTagNetwork(reader_of(bert), torch.arange(5), 4, 0.0, second=False).eval()
+    reader = reader_of(bert)
+    network = Network(reader, CrfScorer(START, reader.n_vector, 4, 0.0)).eval()
     tokens, lengths = torch.randint(4, 60, (1, 4)), torch.tensor([4])
     labels = torch.tensor([[3, 0, 2, -1, -1]])
     with torch.no_grad():
-        network.lstm.back.weight_ih_l0 *= 4
-        alone = network(tokens, lengths, labels[:, :3], torch.zeros(1, 3))
-        found = network(tokens, lengths, labels, torch.zeros(1, 5))
+        network.scorer.lstm.back.weight_ih_l0 *= 4
+        alone = network.logits(Batch(tokens, lengths, labels[:, :3]))
+        found = network.logits(Batch(tokens, lengths, labels))
     torch.testing.assert_close(found[:, :3], alone, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("model", ["laco", "seqtag"])
 def test_the_second_stage_begins_with_the_first_ones_opinion(bert, model):
-    made = models.create(model, **small(bert))
-    made._n_documents = 9
-    network = made._joined(reader_of(bert), np.ones(5, np.int64), True).eval()
+    network = network_of(models.create(model, **small(bert)), begins="zero")
     odds = torch.tensor([[2.0, -1.0, 0.5]])
-    given = torch.tensor([[7, 8]]), torch.tensor([2]), torch.tensor([[3, 0, 2]])
+    batch = Batch(torch.tensor([[7, 8]]), torch.tensor([2]), torch.tensor([[3, 0, 2]]), odds)
     with torch.no_grad():
-        torch.testing.assert_close(network(*given, odds), odds, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(network.logits(batch), odds, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["first", "last", "mean"])
 def test_without_joint_reading_the_text_is_read_alone(bert, pooling):
     tokens, lengths = torch.tensor([[7, 8, 9], [6, 0, 0]]), torch.tensor([3, 1])
-    reader = reader_of(bert, pooling=pooling, joint=False)
-    found = reader(tokens, lengths, torch.tensor([[0, 1], [4, 2]]))
-    alone = pretrained.PretrainedReader(reader.encoder, specials_of(load_tokenizer(bert)), pooling)
-    torch.testing.assert_close(found.text, alone.eval()(tokens, lengths))
-    torch.testing.assert_close(found.labels[1], reader.tokens[[4, 2]])
+    alone = text_reader(bert, pooling)
+    reader = LabelVectors(alone, 5).eval()
+    found = reader(Batch(tokens, lengths, torch.tensor([[0, 1], [4, 2]])))
+    wanted = alone(Batch(tokens, lengths))
+    torch.testing.assert_close(found.pooled, wanted.pooled)
+    torch.testing.assert_close(found.vectors, wanted.vectors)
+    torch.testing.assert_close(found.labels[1], reader.labels[[4, 2]])
+    made = network_of(Laco(encoder=bert, joint=False))
+    assert isinstance(made.reader, LabelVectors)
 
 
 def test_labels_begin_as_the_mean_of_their_words(bert):
     reader = reader_of(bert)
-    before = reader.tokens.detach().clone()
+    before = reader.labels.detach().clone()
     reader.begin([torch.tensor([7, 9]), torch.tensor([], dtype=torch.int64), torch.tensor([7, 9])])
-    words = reader.encoder.get_input_embeddings().weight
-    torch.testing.assert_close(reader.tokens[0], words[[7, 9]].mean(0))
-    torch.testing.assert_close(reader.tokens[1], before[1])  # no words: as random as before
-    torch.testing.assert_close(reader.tokens[0], reader.tokens[2])  # one name for two labels
+    words = reader.inner.encoder.get_input_embeddings().weight
+    torch.testing.assert_close(reader.labels[0], words[[7, 9]].mean(0))
+    torch.testing.assert_close(reader.labels[1], before[1])  # no words: as random as before
+    torch.testing.assert_close(reader.labels[0], reader.labels[2])  # one name for two labels
 
 
 def test_names_or_descriptions_are_what_labels_begin_as(bert):
@@ -151,29 +192,30 @@ def test_names_or_descriptions_are_what_labels_begin_as(bert):
     featurizer = FEATURIZERS.create("subwords", tokenizer=bert).fit([])
     context = FitContext(labels=space, featurizers={"text": featurizer})
     for starts, wanted in (("names", ["red", "dark"]), ("descriptions", ["red", "suns"])):
-        found = Laco(encoder=bert, starts=starts)._label_words(context)
-        assert found.tokens.tolist() == featurizer.transform(wanted).tokens.tolist()
-    assert Laco(encoder=bert, starts="random")._label_words(context) is None
+        tokens = featurizer.transform(wanted)
+        found = label_words(starts, context)
+        assert [each.tolist() for each in found] == [tokens.sequence(i).tolist() for i in (0, 1)]
+    assert label_words("random", context) == []
 
 
 def test_lower_layers_learn_more_slowly(bert):
     model = Laco(encoder=bert, layer_decay=0.5)
-    reader = reader_of(bert)
-    network = LacoNetwork(reader, None, SHARES, 0.0, second=False)
-    shares = pretrained.layer_shares(reader.encoder, 0.5)
-    network.rate_shares = {f"reader.encoder.{name}": share for name, share in shares.items()}
+    network = network_of(model)
     (optimizer,) = new_optimizers(network, model.training)
-    found = {}
-    for group in optimizer.param_groups:
-        for weight in group["params"]:
-            (name,) = [name for name, each in network.named_parameters() if each is weight]
-            found[name] = (group["part"], group["share"])
-    assert found["reader.encoder.embeddings.word_embeddings.weight"] == ("reader", 0.25)
-    assert found["reader.encoder.encoder.layer.0.output.dense.weight"] == ("reader", 0.5)
-    assert found["reader.encoder.encoder.layer.1.output.dense.weight"] == ("reader", 1.0)
-    assert found["reader.tokens"] == ("reader.tokens", 1.0)
-    assert found["output.weight"] == ("", 1.0)
-    assert pretrained.layer_shares(reader.encoder, 1.0) == {}
+    names = {id(weight): name for name, weight in network.named_parameters()}
+    found = {
+        names[id(weight)]: (group["rate"], group["share"])
+        for group in optimizer.param_groups
+        for weight in group["params"]
+    }
+    assert found.keys() == set(names.values())
+    below = "reader.inner.encoder."
+    assert found[f"{below}embeddings.word_embeddings.weight"] == ("encoder_rate", 0.25)
+    assert found[f"{below}encoder.layer.0.output.dense.weight"] == ("encoder_rate", 0.5)
+    assert found[f"{below}encoder.layer.1.output.dense.weight"] == ("encoder_rate", 1.0)
+    assert found["reader.labels"] == ("hidden_rate", 1.0)
+    assert found["scorer.output.weight"] == ("learning_rate", 1.0)
+    assert huggingface.layer_shares(network.reader.inner.encoder, 1.0) == {}
 
 
 # --- the objective ------------------------------------------------------------------------------
@@ -182,14 +224,21 @@ def test_lower_layers_learn_more_slowly(bert):
 def test_the_best_epoch_is_chosen_by_the_best_micro_f1_of_any_threshold(bert):
     """Three held-out texts whose labels the network is sure of, for better or worse."""
 
-    class Sure(LacoNetwork):
-        def log_odds(self, reading, labels, odds):
+    class Sure(CrossAttentionScorer):
+        def logits(self, reading, labels, prior):
             return torch.tensor([[-3.0, -9.0], [-4.0, -5.0], [-9.0, -9.0]])
+
+    def rank(network, texts, k):
+        return rank_all([network], texts, k, 3)
 
     X = TokenSequences(np.array([5, 6, 7]), np.array([0, 1, 2, 3]), 400)
     Y = csr_array(np.array([[1, 0], [0, 1], [1, 0]], np.float32))
-    objective = JointLabels(X, Y, (X, Y), Laco(batch=3).training, Windows(8), None, None)
-    network = Sure(reader_of(bert, 2), None, SHARES[:2], 0.0, second=False).eval()
+    texts, training = Texts(X, Windows(8)), Laco(batch=3).training
+    objective = LabelObjective(
+        texts, Y, Everything(), None, (texts, Y), rank, Laco.measure, training
+    )
+    reader, start = reader_of(bert, 2), LabelStart(np.array([2, 1]), 3)
+    network = Network(reader, Sure(start, reader.n_vector, None, 0.0)).eval()
     with torch.no_grad():
         # from -5 on 3 are given, 2 are right, 3 are true; from -9 on all 6, of which 3 are right
         assert objective.score(network) == pytest.approx(2 * 2 / (3 + 3))
@@ -199,22 +248,24 @@ def test_the_best_epoch_is_chosen_by_the_best_micro_f1_of_any_threshold(bert):
 def test_all_losses_are_sums_over_labels_as_printed(bert):
     """Equation 7: what the tasks add is their own loss times its weight, over all labels."""
     tokens, lengths = torch.tensor([[7, 8], [6, 5]]), torch.tensor([2, 2])
-    labels, odds = torch.arange(5).expand(2, -1), torch.zeros(2, 5)
+    labels = torch.arange(5).expand(2, -1)
     true = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]], dtype=torch.bool)
 
-    model = Laco(encoder=bert, dropout=0.0, plcp=0.25, clcp=0.75)
-    model._n_documents = 9
-    network = model._joined(reader_of(bert), np.ones(5, np.int64), False).eval()
-    assert network.weights == [0.25, 0.75]
-    reading = network.reader(tokens, lengths, labels)
-    torch.testing.assert_close(network.output.bias, torch.full((5,), 0.15).logit())
-    logits = network.log_odds(reading, labels, odds)
+    network = network_of(Laco(encoder=bert, dropout=0.0, plcp=0.25, clcp=0.75))
+    scorer = network.scorer
+    assert scorer.weights == [0.25, 0.75]
+    batch = Batch(tokens, lengths)
+    reading = network.reader(batch)
+    torch.testing.assert_close(scorer.output.bias, torch.full((5,), 0.15).logit())
+    logits = network.logits(batch)
     each = torch.nn.functional.binary_cross_entropy_with_logits(logits, true.float()).item()
     torch.manual_seed(1)
-    pairs, given = (task.loss(reading.labels, true, labels >= 0) for task in network.tasks)
-    torch.manual_seed(1)
-    found = network(tokens, lengths, labels, odds, true).item()
-    assert found == pytest.approx(each + (0.25 * pairs.item() + 0.75 * given.item()) / 10)
+    pairs, given = (task.loss(reading.labels, true, labels >= 0) for task in scorer.tasks)
+    wanted = pytest.approx(each + (0.25 * pairs.item() + 0.75 * given.item()) / 10)
+    asked = batch._replace(labels=labels)
+    for own, truth in ((batch, Positives(*true.nonzero().T)), (asked, true)):
+        torch.manual_seed(1)
+        assert network(own, truth).item() == wanted
 
 
 # --- whole models -------------------------------------------------------------------------------
@@ -234,7 +285,8 @@ def test_the_contract_holds_in_two_stages(in_two_stages, check):
 
 def test_what_was_not_judged_keeps_its_place_behind(in_two_stages):
     model, (X, _) = in_two_stages.fitted, in_two_stages.test
-    named = model.first_.rank(X, 12)
+    assert isinstance(model.candidates_, FirstStageLabels)
+    named = model.candidates_.first.rank(X, 12)
     found = model.rank(X, 12)
     assert [{*row} for row in found.labels[:, :6]] == [{*row} for row in named.labels[:, :6]]
     assert (found.labels[:, 6:] == named.labels[:, 6:]).all()
@@ -243,14 +295,14 @@ def test_what_was_not_judged_keeps_its_place_behind(in_two_stages):
 
 def test_a_label_outside_the_candidates_is_explained_by_the_first_stage(in_two_stages):
     model, (X, _) = in_two_stages.fitted, in_two_stages.test
-    named = model.first_.rank(X, 12).labels[0]
+    named = model.candidates_.first.rank(X, 12).labels[0]
     assert model.explain(X, 0, int(named[0])).view == "text"
     assert model.explain(X, 0, int(named[-1])).view == "first-text"
 
 
 def test_two_stages_need_the_features_of_both(in_two_stages):
     X, Y = in_two_stages.train
-    with pytest.raises(InputError, match="in two stages and needs the features of both"):
+    with pytest.raises(InputError, match=r"first stage bonsai needs features of its own: give V"):
         in_two_stages.new().fit(X["text"], Y)
     with pytest.raises(InputError, match="in two stages and needs the features of both"):
         in_two_stages.fitted.rank(X["text"], 3)

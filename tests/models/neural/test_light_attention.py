@@ -4,6 +4,7 @@ import os
 import signal
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,12 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Silent, Task
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.contract import known_answer
-from labelgrove.models.neural.attention import AttentionClassifier
-from labelgrove.models.neural.parts.attention_network import (
-    AttentionNetwork,
-    ClusterNetwork,
-    CooperativeNetwork,
-)
-from labelgrove.models.neural.parts.descent import Descent
+from labelgrove.models.neural.candidates.all import AllLabels
+from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.scorers.generator import Generator
+from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
+from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training.batches import padded
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.tagger import Tagger
@@ -91,27 +91,50 @@ def numbers(tensor):
     return tensor.detach().double().numpy()
 
 
+def trees_of(model):
+    """Return the label trees of a model, none if it judges all labels."""
+    candidates = model.candidates_
+    return [] if isinstance(candidates, AllLabels) else candidates.trees
+
+
+def first_objective(model, X, Y):
+    """Return what the first network learns, as training makes it."""
+    data = Learned(X, Texts(X), Y)
+    step = next(replace(model.candidates_).steps([], data, FitContext()))
+    return model._objective(step, data, Training())
+
+
+def assert_shared(network, other, *parts):
+    """Check that two networks have the same weights in some of their parts."""
+    for part in parts:
+        own, theirs = (each.get_submodule(part).state_dict() for each in (network, other))
+        assert theirs
+        assert all(torch.equal(own[name], theirs[name]) for name in theirs)
+
+
 # --- the network in numpy -----------------------------------------------------------------------
 
 
 def reading(network, X, i):
     """Return the recurrent layer's outputs (T, d) of a text."""
     with torch.inference_mode():
-        return numbers(network.eval().encode(*padded(X, np.array([i])))[0])
+        return numbers(network.eval().reader(Batch(*padded(X, np.array([i])))).vectors[0])
 
 
 def cluster_logits(network, H):
-    weights, bias = network.generator.output.weight, network.generator.output.bias
-    return numbers(weights) @ H.mean(axis=0) + numbers(bias)
+    generator = network.scorers()[0]
+    assert isinstance(generator, Generator)
+    return numbers(generator.output.weight) @ H.mean(axis=0) + numbers(generator.output.bias)
 
 
 def label_logit(network, H, label):
-    scores = H @ numbers(network.attention.labels.weight)[label]
+    scorer = network.scorer
+    scores = H @ numbers(scorer.attends.labels.weight)[label]
     shares = np.exp(scores) / np.exp(scores).sum()
     x = shares @ H
-    for layer in network.layers.hidden:
+    for layer in scorer.layers.hidden:
         x = np.maximum(numbers(layer.weight) @ x + numbers(layer.bias), 0)
-    output = network.layers.output
+    output = scorer.layers.output
     return float(numbers(output.weight)[0] @ x + numbers(output.bias)[0])
 
 
@@ -122,8 +145,9 @@ def cross_entropy(logits, wanted):
 
 def test_joint_loss():
     model, X, Y = fitted(candidates=5)
-    (tree,), (network,) = model.trees_, stirred(model).networks_
-    assert isinstance(network, CooperativeNetwork)
+    (tree,), (network,) = trees_of(model), stirred(model).networks_
+    assert isinstance(network.generator, Generator)
+    assert isinstance(network.scorer, LabelAttentionScorer)
     (most,) = model._kept(tree)
     assert most == 2, "24 labels in 8 clusters: two of these have six"
     rows = np.arange(12)
@@ -139,29 +163,25 @@ def test_joint_loss():
         wanted += [label in own for label in chosen]
         seen_clusters += list(clusters)
         wanted_clusters += [c in true for c in range(8)]
-    objective = model._objective(Descent(tree, [most]), [], (X, Y), None, Training(), FitContext())
     assert sizes == {6, 7}, "some have a label outside both clusters, the others padding"
-    loss = float(objective.loss(network.eval(), rows).detach())
+    loss = float(first_objective(model, X, Y).loss(network.eval(), rows).detach())
     expected = cross_entropy(seen, wanted) + cross_entropy(seen_clusters, wanted_clusters)
     assert loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_both_parts_learn_from_one_step_and_others_stand_still():
     model, X, Y = fitted()
-    (tree,), (network,) = model.trees_, model.networks_
-    objective = model._objective(
-        Descent(tree, model._kept(tree)), [], (X, Y), None, Training(), FitContext()
-    )
-    objective.loss(network.train(), np.array([0])).backward()
+    (network,) = model.networks_
+    first_objective(model, X, Y).loss(network.train(), np.array([0])).backward()
     assert network.generator.output.weight.grad.abs().sum() > 0
-    touched = network.attention.labels.weight.grad.coalesce().indices()[0].tolist()
+    touched = network.scorer.attends.labels.weight.grad.coalesce().indices()[0].tolist()
     assert 0 < len(touched) < 24, "only the candidates"
     assert {*Y[[0]].indices.tolist()} <= {*touched}
 
 
 def by_hand(model, X, i):
     """Return every label's probability that prediction should give: the product down the tree."""
-    (tree,), kept = model.trees_, model._kept(model.trees_[0])
+    (tree,), kept = trees_of(model), model._kept(trees_of(model)[0])
     first, *others = model.networks_
     here = dict(enumerate(sigmoid(cluster_logits(first, reading(first, X, i)))))
     judging = model.networks_ if model.sampler == "generated" else others
@@ -186,7 +206,7 @@ def by_hand(model, X, i):
 @pytest.mark.parametrize("levels", [1, 2])
 def test_prediction_is_the_product_down_the_tree(sampler, levels):
     model, X, _ = fitted(sampler=sampler, levels=levels, branching=2)
-    assert model.trees_[0].depth == levels + 1
+    assert trees_of(model)[0].depth == levels + 1
     assert len(model.networks_) == levels + (sampler == "static")
     stirred(model)
     ranking = model.rank(X, 4)
@@ -202,16 +222,17 @@ def test_prediction_is_the_product_down_the_tree(sampler, levels):
 def test_without_a_tree_all_labels_are_judged(sampler, monkeypatch):
     model, X, _ = fitted(sampler=sampler)
     (network,) = model.networks_
-    assert isinstance(network, AttentionNetwork)
-    assert network.attention.labels.sparse == (sampler == "uniform")
-    assert model.trees_ == []
+    assert isinstance(network.scorer, LabelAttentionScorer)
+    assert network.generator is None
+    assert network.scorer.attends.labels.sparse == (sampler == "uniform")
+    assert trees_of(model) == []
     wanted = [
         [sigmoid(label_logit(network, reading(network, X, i), label)) for label in range(24)]
         for i in range(3)
     ]
     whole = model.rank(X[:3], 24)
     np.testing.assert_allclose(whole.to_csr(24).toarray(), wanted, rtol=1e-4)
-    monkeypatch.setattr("labelgrove.models.neural.parts.attention_network.BLOCK", 700)
+    monkeypatch.setattr("labelgrove.models.neural.scorers.label_attention.BLOCK", 700)
     parts = model.rank(X[:3], 24)
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-5)
 
@@ -219,34 +240,33 @@ def test_without_a_tree_all_labels_are_judged(sampler, monkeypatch):
 def test_the_first_stage_of_static_knows_clusters_only_and_gives_its_weights_on():
     model, _, _ = fitted(sampler="static", level_epochs=0)
     first, second = model.networks_
-    assert isinstance(first, ClusterNetwork)
-    for part in ("words", "encoder"):
-        own, theirs = getattr(second, part).state_dict(), getattr(first, part).state_dict()
-        assert all(torch.equal(own[name], theirs[name]) for name in theirs)
+    assert isinstance(first.scorer, Generator)
+    assert first.generator is None
+    assert_shared(second, first, "reader.words", "reader.network")
 
 
 def test_networks_below_begin_with_the_weights_above():
     model, _, _ = fitted(level_epochs=0, **TWO)
     first, second = model.networks_
-    for part in ("words", "encoder", "layers"):
-        own, theirs = getattr(second, part).state_dict(), getattr(first, part).state_dict()
-        assert all(torch.equal(own[name], theirs[name]) for name in theirs)
-    assert len(second.generator.output.bias) == len(first.attention.labels.weight)
+    assert_shared(second, first, "reader.words", "reader.network", "scorer.layers")
+    assert len(second.generator.output.bias) == len(first.scorer.attends.labels.weight)
 
 
 def test_clusters_follow_from_the_candidates():
     model, _, _ = fitted(**TWO)
-    (tree,) = model.trees_
+    (tree,) = trees_of(model)
     assert [tree.n_nodes(level) for level in (1, 2, 3)] == [4, 8, 24]
     assert model._kept(tree) == [4, 3]
     assert new(candidates=1)._kept(tree) == [1, 1]
     assert new(candidates=1000)._kept(tree) == [4, 8]
-    assert (
-        new(layers=[9, 8, 7, 6])
-        ._sizes(TokenSequences(np.ones(5), np.array([0, 5]), 50), np.ones(24, int))[0]
-        .weights
-        > 0
-    )
+
+
+def test_four_layers_have_the_weights_that_were_estimated():
+    model, X, _ = fitted(layers=[9, 8, 7, 6])
+    (expected,) = model._candidates(24).expected(np.ones(24, int), 120)
+    told = model._size(expected, X.n_terms, 9)
+    assert told.weights == sum(each.numel() for each in model.networks_[0].parameters())
+    assert told.frozen == 0
 
 
 # --- what it promises ---------------------------------------------------------------------------
@@ -316,11 +336,12 @@ def test_interrupt_and_resume_give_what_one_run_gives(case, tmp_path):
 def test_several_are_averaged_and_saved(settings, tmp_path):
     model, X, _ = fitted(ensemble=2, **settings)
     each = len(model.networks_) // 2
-    assert len(model.trees_) == 2
+    trees = trees_of(model)
+    assert len(trees) == 2
     alone = []
     for number in (0, 1):
         one = copy(model)
-        one.trees_ = [model.trees_[number]]
+        one.candidates_ = replace(model.candidates_, trees=[trees[number]])
         one.networks_ = model.networks_[each * number :][:each]
         alone.append(one.rank(X, 24).to_csr(24).toarray())
     both = model.rank(X, 24)
@@ -352,10 +373,10 @@ def test_attentionxml_may_draw_labels_too():
     X, Y = planted(400)
     settings = {**SMALL, **LEARNING, "candidates": 12, "sampler": "uniform"}
     model = models.create("attentionxml", **settings)
-    assert isinstance(model, AttentionClassifier)
     model.fit(X, Y, context=FitContext(validation=planted(60, seed=5)))
-    assert model.networks_[0].attention.labels.sparse
-    assert model.trees_ == []
+    assert model.networks_[0].scorer.attends.labels.sparse
+    assert model.candidates_.drawn == 12
+    assert trees_of(model) == []
     assert model.score(*planted(100, seed=9)) > 0.75
     with pytest.raises(InputError, match="sampler='uniform' has no tree"):
         models.create("attentionxml", sampler="uniform", tree="always")
@@ -390,8 +411,9 @@ def test_fewer_labels_than_a_cluster_holds(sampler, n_labels):
     X, _ = planted(20)
     Y = truth([[i % n_labels] if i % 2 else [] for i in range(20)], n_labels)
     model = new(sampler=sampler).fit(X, Y, context=FitContext(validation=(X, Y)))
-    assert model.trees_ == [], "there is nothing to choose"
-    assert isinstance(model.networks_[0], AttentionNetwork)
+    assert trees_of(model) == [], "there is nothing to choose"
+    assert isinstance(model.networks_[0].scorer, LabelAttentionScorer)
+    assert model.networks_[0].generator is None
     sound(model, X, n_labels)
 
 
@@ -412,15 +434,15 @@ def test_clusters_without_documents(case):
     X, Y = planted(20)
     Y = truth([[label % 3] for label in range(20)], 24)
     model = new(**settings).fit(X, Y, context=FitContext(validation=(X, Y)))
-    if model.trees_:
-        used = {*model.trees_[0].levels[-1][:3].tolist()}
-        assert len(used) < model.trees_[0].n_nodes(model.trees_[0].depth - 1)
+    for tree in trees_of(model):
+        used = {*tree.levels[-1][:3].tolist()}
+        assert len(used) < tree.n_nodes(tree.depth - 1)
     sound(model, X, 24)
 
 
 def test_more_levels_than_the_tree_has():
     model, X, _ = fitted(levels=9)
-    assert model.trees_[0].depth == 2, "branching by eight leaves one level of eight clusters"
+    assert trees_of(model)[0].depth == 2, "branching by eight leaves one level of eight clusters"
     sound(model, X, 24)
 
 
@@ -428,5 +450,5 @@ def test_candidates_for_all_and_clusters_of_one():
     model, X, Y = fitted(candidates=10_000)
     assert (model.rank(X, 24).labels >= 0).all(), "all labels are judged"
     model = new(max_leaf=1, candidates=5).fit(X, Y)
-    assert model.trees_[0].n_nodes(1) == 24
+    assert trees_of(model)[0].n_nodes(1) == 24
     sound(model, X, 24)

@@ -18,7 +18,8 @@ from labelgrove.core.progress import Silent, Task
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.training import checkpoint
-from labelgrove.models.neural.training.loop import DivergedError, new_optimizers
+from labelgrove.models.neural.training.loop import DivergedError
+from labelgrove.models.neural.training.optimizers import new_optimizers
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.tagger import Tagger
 

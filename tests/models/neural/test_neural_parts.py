@@ -8,19 +8,26 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from labelgrove.labels import LabelTree
-from labelgrove.models.neural.parts.attention_network import AttentionNetwork
-from labelgrove.models.neural.parts.candidates import Children, Truth, topped_up
-from labelgrove.models.neural.parts.embedding import WordEmbedding, mask_of
-from labelgrove.models.neural.parts.encoders import (
+from labelgrove.models.neural.candidates.nodes import Children, Truth, topped_up
+from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.readers.base import mask_of
+from labelgrove.models.neural.readers.word_networks import (
     BiLSTM,
     Convolutions,
     largest,
     largest_in_parts,
     turn,
 )
-from labelgrove.models.neural.parts.label_attention import LabelAttention, SharedLayers
+from labelgrove.models.neural.readers.words import WordEmbedding, WordReader
+from labelgrove.models.neural.scorers.label_attention import (
+    LabelAttention,
+    LabelAttentionScorer,
+    SharedLayers,
+)
 
 LENGTHS = torch.tensor([5, 1, 3])
+MASK = mask_of(LENGTHS, 5)
 
 
 def sigmoid(x):
@@ -98,7 +105,7 @@ def attend(H, w):
 def test_attention_is_equation_4(sparse):
     attention = LabelAttention(6, 4, sparse)
     H = torch.randn(3, 5, 4)
-    vectors, shares = attention(H, LENGTHS), attention.shares(H, LENGTHS)
+    vectors, shares = attention(H, MASK), attention.shares(H, MASK)
     W = numbers(attention.labels.weight)
     for i, n in enumerate(LENGTHS.tolist()):
         for label in range(6):
@@ -112,8 +119,8 @@ def test_candidates_attend_as_all_labels_do():
     attention = LabelAttention(6, 4)
     H = torch.randn(3, 5, 4)
     candidates = torch.tensor([[5, 0], [1, 1], [2, 4]])
-    everything = attention(H, LENGTHS)
-    chosen = attention(H, LENGTHS, candidates)
+    everything = attention(H, MASK)
+    chosen = attention(H, MASK, candidates)
     for i in range(3):
         torch.testing.assert_close(chosen[i], everything[i, candidates[i]])
 
@@ -130,14 +137,20 @@ def test_shared_layers_are_equation_5():
 
 def test_network_begins_as_the_one_above_but_for_attention():
     vectors = torch.randn(7, 4)
-    above = AttentionNetwork(WordEmbedding(vectors), BiLSTM(4, 3), [5], 3)
-    below = AttentionNetwork(WordEmbedding(vectors * 0), BiLSTM(4, 3), [5], 8, sparse=True)
-    fresh = below.attention.labels.weight.clone()
+
+    def network(vectors, n_labels, sparse=False):
+        reader = WordReader(WordEmbedding(vectors), BiLSTM(4, 3))
+        start = LabelStart(np.zeros(n_labels, np.int64), 0, sparse=sparse)
+        return Network(reader, LabelAttentionScorer(start, reader.n_vector, [5]))
+
+    above, below = network(vectors, 3), network(vectors * 0, 8, sparse=True)
+    fresh = below.scorer.attends.labels.weight.clone()
     below.begin_as(above)
-    for part in ("words", "encoder", "layers"):
-        own, theirs = getattr(below, part).state_dict(), getattr(above, part).state_dict()
+    for part in ("reader.words", "reader.network", "scorer.layers"):
+        own, theirs = (each.get_submodule(part).state_dict() for each in (below, above))
+        assert theirs
         assert all(torch.equal(own[name], theirs[name]) for name in theirs)
-    assert torch.equal(below.attention.labels.weight, fresh)
+    assert torch.equal(below.scorer.attends.labels.weight, fresh)
 
 
 # --- convolutions -------------------------------------------------------------------------------
@@ -159,10 +172,14 @@ def test_largest_in_parts(n, parts, seed):
 def test_convolutions_do_not_see_padding():
     encoder = Convolutions(4, (2, 3), n_filters=5, n_parts=2)
     x = torch.randn(1, 6, 4)
-    alone = encoder(x, torch.tensor([6]))
-    assert alone.shape == (1, encoder.n_outputs) == (1, 20)
-    wide = torch.cat([x, torch.randn(1, 4, 4)], dim=1)
-    torch.testing.assert_close(encoder(wide, torch.tensor([6])), alone)
+    n = torch.tensor([6])
+    words = encoder(x, n)
+    alone = encoder.pool(words, n)
+    assert words.shape == (1, 6, encoder.n_vector) == (1, 6, 10)
+    assert alone.shape == (1, encoder.n_pooled) == (1, 20)
+    wide = encoder(torch.cat([x, torch.randn(1, 4, 4)], dim=1), n)
+    torch.testing.assert_close(wide[:, :6], words)
+    torch.testing.assert_close(encoder.pool(wide, n), alone)
 
 
 def test_largest_ignores_padding():

@@ -19,13 +19,9 @@ from labelgrove.models.neural.training.batches import (
     padding_share,
 )
 from labelgrove.models.neural.training.clipping import Clipping
-from labelgrove.models.neural.training.loop import (
-    DivergedError,
-    new_optimizers,
-    open_fabric,
-    rate_at,
-    train,
-)
+from labelgrove.models.neural.training.devices import open_fabric
+from labelgrove.models.neural.training.loop import DivergedError, train
+from labelgrove.models.neural.training.optimizers import new_optimizers, rate_at
 from labelgrove.models.neural.training.settings import Training
 from neural_stand_ins import Line
 
@@ -183,7 +179,7 @@ def test_interrupt_and_resume_give_what_one_run_gives(stop_at, tmp_path):
 
 
 def test_a_checkpoint_at_every_step_changes_nothing(tmp_path):
-    often = Training(**{**vars(SETTINGS), "checkpoint_minutes": 0.0})
+    often = SETTINGS.fresh().set_params(checkpoint_minutes=0.0)
     assert_same(fit(Line(), tmp_path, settings=often), fit(Line()))
     assert len(list(tmp_path.glob("checkpoint-*"))) == 1
 
@@ -202,7 +198,7 @@ def test_patience():
 
 
 def test_loss_that_is_not_a_number(tmp_path):
-    often = Training(**{**vars(SETTINGS), "checkpoint_minutes": 0.0})
+    often = SETTINGS.fresh().set_params(checkpoint_minutes=0.0)
     with pytest.raises(DivergedError, match=r"nan at step 8 .*epoch 2.*learning_rate"):
         fit(Line(poison=8), tmp_path, settings=often)
     assert_same(fit(Line(), tmp_path, resume=True), fit(Line()))
@@ -252,7 +248,7 @@ def test_two_processes_share_every_batch():
     plain, shared = Wide(), Wide()
     shared.load_state_dict(plain.state_dict())
     one = Training(epochs=3, learning_rate=0.02, device="cpu", clip_recent=None)
-    two = Training(**{**vars(one), "devices": 2})
+    two = one.fresh().set_params(devices=2)
     wanted = train(plain, Line(), one, Run(), {})
     found = train(shared, Line(), two, Run(), {})
     for own, other in zip(shared.parameters(), plain.parameters(), strict=True):

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from labelgrove.core.ranking import Ranking
-from labelgrove.models.neural.parts import outputs
-from labelgrove.models.neural.parts.outputs import Best, LinearOutput, Positives
+from labelgrove.models.neural.priors.start import LabelStart
+from labelgrove.models.neural.scorers import outputs
+from labelgrove.models.neural.scorers.base import Positives
+from labelgrove.models.neural.scorers.outputs import Best, LinearOutput
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +25,16 @@ def positives(truth):
     return Positives(*truth.nonzero().T)
 
 
+def linear(n_inputs, n_labels):
+    return LinearOutput(n_inputs, LabelStart(np.zeros(n_labels, np.int64), 0))
+
+
 # --- linear -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_linear_loss_is_binary_cross_entropy(scale):
-    layer = LinearOutput(6, 50)
+    layer = linear(6, 50)
     truth = (torch.rand(4, 50) < 0.1).float()
     truth[2] = 0
     hidden, other = (scale * torch.randn(4, 6) for _ in range(2))
@@ -48,20 +54,32 @@ def test_linear_loss_is_binary_cross_entropy(scale):
 
 
 def test_linear_without_a_true_label():
-    layer = LinearOutput(3, 5)
+    layer = linear(3, 5)
     hidden, none = torch.randn(2, 3), torch.zeros(2, 5)
     wanted = binary_cross_entropy_with_logits(layer.linear(hidden), none)
     torch.testing.assert_close(layer.loss(hidden, positives(none)), wanted)
 
 
 def test_linear_labels_begin_as_probable_as_they_are_frequent():
-    layer = LinearOutput(3, 2, torch.tensor([0.25, 0.01]))
+    # half a document more for each label, one more in all: 12.5 / 50 and 0.5 / 50
+    layer = LinearOutput(3, LabelStart(np.array([12, 0]), 49, "frequency"))
     found = layer.rank(torch.zeros(1, 3), 2)[1]
     torch.testing.assert_close(found, torch.tensor([[0.25, 0.01]]))
 
 
+def test_linear_labels_begin_at_zero_behind_a_first_stage():
+    layer = LinearOutput(3, LabelStart(np.array([12, 0]), 49, "zero"))
+    hidden, odds = torch.randn(2, 3), torch.tensor([[1.0, -2.0], [0.0, 3.0]])
+    labels, chances = layer.rank(hidden, 2, odds)
+    torch.testing.assert_close(chances, odds.sigmoid().gather(1, labels))
+    assert labels.tolist() == [[0, 1], [1, 0]]
+    truth = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    wanted = binary_cross_entropy_with_logits(odds, truth)
+    torch.testing.assert_close(layer.loss(hidden, positives(truth), odds), wanted)
+
+
 def test_linear_ranks_and_tells_logarithms():
-    layer, hidden = LinearOutput(3, 7), torch.randn(4, 3, requires_grad=True)
+    layer, hidden = linear(3, 7), torch.randn(4, 3, requires_grad=True)
     labels, chances = layer.rank(hidden, 9)
     assert labels.shape == chances.shape == (4, 7)
     assert (labels.dtype, chances.dtype) == (torch.int64, torch.float32)
@@ -112,7 +130,7 @@ def test_best_shows_what_is_not_a_number():
 
 
 def test_ranking_some_at_a_time_changes_nothing(monkeypatch):
-    layer, hidden = LinearOutput(2, 300), torch.randint(-1, 2, (9, 2)).float()
+    layer, hidden = linear(2, 300), torch.randint(-1, 2, (9, 2)).float()
     with torch.no_grad():
         layer.linear.weight.copy_(torch.randint(-1, 2, (300, 2)))
         layer.linear.bias.zero_()

@@ -15,12 +15,13 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Run
 from labelgrove.models.contract import known_answer
+from labelgrove.models.neural.candidates.base import Blueprint
 from labelgrove.models.neural.examples import small_bert, small_xlnet
-from labelgrove.models.neural.parts import pretrained
-from labelgrove.models.neural.parts.pretrained import PretrainedReader
+from labelgrove.models.neural.readers import huggingface
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.readers.transformer import TransformerReader
 from labelgrove.models.neural.training.batches import padded
-from labelgrove.models.neural.training.loop import new_optimizers, rate_of
-from labelgrove.models.neural.training.settings import PretrainedTraining
+from labelgrove.models.neural.training.optimizers import new_optimizers
 from labelgrove.models.neural.training.windows import Windows, best_of
 from labelgrove.text import FEATURIZERS
 from labelgrove.text.pretrained import load_tokenizer, specials_of
@@ -74,12 +75,12 @@ def encoders(bert, tmp_path_factory):
 
 def reader_of(name, pooling="mean"):
     specials = specials_of(load_tokenizer(name))
-    return PretrainedReader(pretrained.load_encoder(name), specials, pooling).eval()
+    return TransformerReader(huggingface.load_encoder(name), specials, pooling).eval()
 
 
 def numbers(name, texts=TEXTS):
     X = FEATURIZERS.create("subwords", tokenizer=name).fit_transform(texts)
-    return padded(X, np.arange(len(texts)))
+    return Batch(*padded(X, np.arange(len(texts))))
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def test_a_reader_sees_what_its_library_would(encoders, name, pooling):
     folder = encoders[name]
     reader, tokenizer = reader_of(folder, pooling), load_tokenizer(folder)
     with torch.inference_mode():
-        ours = reader(*numbers(folder))
+        ours = reader(numbers(folder)).pooled
         given = tokenizer(TEXTS, padding=True, return_tensors="pt")
         if name in ("distilbert", "modernbert"):
             given.pop("token_type_ids", None)
@@ -108,26 +109,26 @@ def test_a_reader_sees_what_its_library_would(encoders, name, pooling):
 def test_texts_of_a_batch_do_not_influence_each_other(encoders, name):
     reader = reader_of(encoders[name])
     with torch.inference_mode():
-        together = reader(*numbers(encoders[name]))
+        together = reader(numbers(encoders[name])).pooled
         for i, text in enumerate(TEXTS):
-            alone = reader(*numbers(encoders[name], [text]))[0]
+            alone = reader(numbers(encoders[name], [text])).pooled[0]
             torch.testing.assert_close(together[i], alone, rtol=1e-4, atol=1e-5)
 
 
 def test_pooling_is_that_of_the_architecture_unless_the_model_says_another(encoders):
     told = {
-        name: pretrained.pooling_for(folder, specials_of(load_tokenizer(folder)))
+        name: huggingface.pooling_for(folder, specials_of(load_tokenizer(folder)))
         for name, folder in encoders.items()
     }
     assert told["xlnet"] == "last"
     assert told["bert"] == told["roberta"] == "first"
     real = str(minilm())
-    assert pretrained.pooling_for(real, specials_of(load_tokenizer(real))) == "mean"
+    assert huggingface.pooling_for(real, specials_of(load_tokenizer(real))) == "mean"
 
 
 def test_how_much_can_be_read_at_once(encoders):
     longest = {
-        name: pretrained.longest_input(pretrained.load_encoder(folder))
+        name: huggingface.longest_input(huggingface.load_encoder(folder))
         for name, folder in encoders.items()
     }
     assert longest == {
@@ -137,11 +138,11 @@ def test_how_much_can_be_read_at_once(encoders):
 
 @pytest.mark.parametrize("name", ["bert", "xlnet", "modernbert"])
 def test_an_encoder_is_built_again_from_its_configuration(encoders, name):
-    encoder = pretrained.load_encoder(encoders[name])
-    again = pretrained.from_config(pretrained.config_of(encoder))
+    encoder = huggingface.load_encoder(encoders[name])
+    again = huggingface.from_config(huggingface.config_of(encoder))
     shapes = {key: value.shape for key, value in encoder.state_dict().items()}
     assert shapes == {key: value.shape for key, value in again.state_dict().items()}
-    empty = pretrained.skeleton(encoders[name])
+    empty = huggingface.skeleton(encoders[name])
     assert shapes == {key: value.shape for key, value in empty.state_dict().items()}
 
 
@@ -154,20 +155,20 @@ def learning(encoder):
 
 @pytest.mark.parametrize("name", ["bert", "xlnet", "modernbert", "distilbert"])
 def test_frozen_layers_and_what_is_below_them_do_not_learn(encoders, name):
-    encoder = pretrained.load_encoder(encoders[name])
-    pretrained.freeze(encoder, 0)
+    encoder = huggingface.load_encoder(encoders[name])
+    huggingface.freeze(encoder, 0)
     every = learning(encoder)
-    pretrained.freeze(encoder, 1)
+    huggingface.freeze(encoder, 1)
     upper = learning(encoder)
     assert upper
     assert upper < every
     assert not [each for each in upper if ".0." in each or "embedding" in each], "these are below"
     assert [each for each in upper if ".1." in each]
     assert not [each for each in every - upper if ".1." in each or "final" in each]
-    pretrained.freeze(encoder, -1)
+    huggingface.freeze(encoder, -1)
     assert not learning(encoder)
     with pytest.raises(InputError, match=r"frozen is 3, but the encoder has 2 layers"):
-        pretrained.freeze(encoder, 3)
+        huggingface.freeze(encoder, 3)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "modernbert"])
@@ -179,9 +180,9 @@ def test_inner_values_that_are_computed_again_give_the_same_gradients(encoders, 
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
         if again:
-            pretrained.checkpointed(reader.encoder)
+            huggingface.checkpointed(reader.encoder)
             pickle.dumps(reader)  # as several processes need it
-        reader(*numbers(encoders[name])).square().sum().backward()
+        reader(numbers(encoders[name])).pooled.square().sum().backward()
         gradients.append({n: p.grad for n, p in reader.named_parameters() if p.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()
     for key, value in gradients[0].items():
@@ -190,36 +191,47 @@ def test_inner_values_that_are_computed_again_give_the_same_gradients(encoders, 
 
 @pytest.mark.parametrize("name", ["bert", "xlnet"])
 def test_low_rank_updates_learn_alone_and_are_merged(encoders, name):
-    plain = pretrained.load_encoder(encoders[name])
+    plain = huggingface.load_encoder(encoders[name])
     before = {key: value.clone() for key, value in plain.state_dict().items()}
-    encoder = pretrained.with_updates(plain, 2)
+    encoder = huggingface.with_updates(plain, 2)
     assert all("lora_" in each for each in learning(encoder))
     assert len(learning(encoder)) > 2
     for key, value in encoder.named_parameters():
         if "lora_B" in key:
             torch.nn.init.normal_(value)
-    reader = PretrainedReader(encoder, specials_of(load_tokenizer(encoders[name])), "mean").eval()
+    reader = TransformerReader(encoder, specials_of(load_tokenizer(encoders[name])), "mean").eval()
     with torch.inference_mode():
-        changed = reader(*numbers(encoders[name]))
-    reader.encoder = pretrained.merged(encoder)
+        changed = reader(numbers(encoders[name])).pooled
+    reader.encoder = huggingface.merged(encoder)
     with torch.inference_mode():
-        torch.testing.assert_close(reader(*numbers(encoders[name])), changed, rtol=1e-3, atol=1e-4)
+        found = reader(numbers(encoders[name])).pooled
+    torch.testing.assert_close(found, changed, rtol=1e-3, atol=1e-4)
     after = reader.encoder.state_dict()
     assert after.keys() == before.keys()
     assert any(not torch.equal(after[key], before[key]) for key in before)
 
 
-def test_parts_learn_at_rates_of_their_own():
-    network = torch.nn.ModuleDict(
-        {name: torch.nn.Linear(2, 2) for name in ("reader", "between", "output")}
-    )
-    (optimizer,) = new_optimizers(network, PretrainedTraining())
-    groups = {group["part"]: len(group["params"]) for group in optimizer.param_groups}
-    assert groups == {"reader": 2, "between": 2, "": 2}
-    rates = PretrainedTraining(encoder_rate=1e-5, hidden_rate=1e-4).rates
-    assert rates == {"reader": 1e-5, "between": 1e-4}
-    found = {part: rate_of(part, PretrainedTraining(learning_rate=1e-3)) for part in groups}
-    assert found == {"reader": 5e-5, "between": 1e-4, "": 1e-3}
+def test_parts_learn_at_rates_of_their_own(bert):
+    model = models.create("transformer", encoder=bert, hidden=8, learning_rate=1e-3)
+    network = model._network(Blueprint(np.ones(3, np.int64), 9), reader_of(bert))
+    (optimizer,) = new_optimizers(network, model.training)
+    names = {id(weight): name for name, weight in network.named_parameters()}
+    groups = {
+        group["rate"]: [names[id(weight)] for weight in group["params"]]
+        for group in optimizer.param_groups
+    }
+    assert {group["share"] for group in optimizer.param_groups} == {1.0}
+    assert groups.pop("encoder_rate") == [
+        name for name in names.values() if name.startswith("reader.encoder.")
+    ]
+    assert groups == {
+        "hidden_rate": ["scorer.hidden.0.weight", "scorer.hidden.0.bias"],
+        "learning_rate": ["scorer.output.linear.weight", "scorer.output.linear.bias"],
+    }
+    used = {rate: getattr(model.training, rate) for rate in ("encoder_rate", *groups)}
+    assert used == {"encoder_rate": 5e-5, "hidden_rate": 1e-4, "learning_rate": 1e-3}
+    given = models.create("transformer", encoder=bert, encoder_rate=1e-5, hidden_rate=2e-4)
+    assert (given.training.encoder_rate, given.training.hidden_rate) == (1e-5, 2e-4)
 
 
 def test_a_step_moves_each_part_by_its_rate(bert):
@@ -230,7 +242,7 @@ def test_a_step_moves_each_part_by_its_rate(bert):
                           schedule="constant", **{**SMALL, **rates})  # fmt: skip
     tagger = Tagger(model, validation=0).fit(texts, labels)
     network = tagger.model_.networks_[0]
-    before = pretrained.load_encoder(bert)
+    before = huggingface.load_encoder(bert)
     moved = {
         key: float((value - dict(before.named_parameters())[key]).detach().abs().max())
         for key, value in network.reader.encoder.named_parameters()
@@ -376,7 +388,7 @@ def test_clusters_sit_on_other_encoders_too(name, tmp_path):
     settings = models.MODELS.find(name).example_settings(tmp_path)
     model = models.create(name, **settings, output="clusters", clusters=[0.3, 0.3, 0.4])
     tagger = Tagger(model).fit(texts, labels)
-    assert tagger.model_.clusters_ == [4, 3, 5]
+    assert tagger.model_.networks_[0].scorer.clusters == (4, 3, 5)
     assert tagger.evaluate(texts, labels)["P@1"] > 0.9
     tagger.save(tmp_path / "saved")
     assert Tagger.load(tmp_path / "saved").tag(texts[0]) == tagger.tag(texts[0])
@@ -416,7 +428,7 @@ def test_explanations_point_at_the_window_of_the_label(bert):
         ({"length": 2}, r"length is 2, and the tokenizer puts 2 tokens around a text"),
         ({"frozen": 9}, "frozen is 9, but the encoder has 2 layers"),
         ({"frozen": -2}, "frozen must be a whole number from -1"),
-        ({"pooling": "max"}, "pooling of Transformer must be"),
+        ({"pooling": "max"}, "pooling must be 'auto' or 'first' or 'last' or 'mean', got 'max'"),
         ({"encoder_rate": 0}, "encoder_rate must be a number above 0"),
         ({"windows": 0}, "windows must be a whole number from 1"),
         ({"lora": 2, "frozen": 1}, "lora=2 and frozen=1"),

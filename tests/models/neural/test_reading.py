@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from labelgrove.models.neural.parts.embedding import WordEmbedding
-from labelgrove.models.neural.parts.reading import Branch, DualReader, SelfAttention, taught
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.readers.dual import Branch, DualReader, SelfAttention, taught
+from labelgrove.models.neural.readers.word_networks import PlainWords
+from labelgrove.models.neural.readers.words import WordEmbedding, WordReader
 
 
 def plain(layer):
@@ -79,8 +81,13 @@ def test_the_teacher_says_the_mean_of_descriptions_place_by_place():
 
 def reader(steps=("masked", "residual", "plain"), is_taught=True):
     torch.manual_seed(3)
-    words = WordEmbedding(torch.randn(20, 6), dropout=0.0)
+    words = WordReader(WordEmbedding(torch.randn(20, 6), dropout=0.0), PlainWords(6))
     return DualReader(words, 2, steps, is_taught).eval()
+
+
+def read(network, tokens, lengths, shares, lessons):
+    """Return the vectors of texts (b, 2 d)."""
+    return network(Batch(tokens, lengths, shares=shares, lessons=lessons)).pooled
 
 
 def test_without_a_teacher_lessons_change_nothing():
@@ -89,8 +96,8 @@ def test_without_a_teacher_lessons_change_nothing():
     share = torch.ones(1, 1)
     alone, with_one = reader(is_taught=False), reader()
     given = (tokens, lengths, share)
-    assert torch.equal(alone(*given, some), alone(*given, others))
-    assert not torch.allclose(with_one(*given, some), with_one(*given, others))
+    assert torch.equal(read(alone, *given, some), read(alone, *given, others))
+    assert not torch.allclose(read(with_one, *given, some), read(with_one, *given, others))
 
 
 @settings(max_examples=30, deadline=None)
@@ -100,11 +107,11 @@ def test_padding_and_other_texts_labels_change_nothing(more, others, seed, silen
     network = reader()
     tokens, lessons = torch.randint(2, 20, (1, 5)), torch.randint(1, 20, (3, 2))
     shares = torch.rand(1, 3) * (0.0 if silent else 1.0)
-    alone = network(tokens, torch.tensor([5]), shares, lessons)
+    alone = read(network, tokens, torch.tensor([5]), shares, lessons)
     padded = torch.cat([tokens, torch.zeros(1, more, dtype=torch.long)], 1)
     wider = torch.cat([shares, torch.zeros(1, others)], 1)
     longer = torch.cat([lessons, torch.randint(1, 20, (others, 2))])
-    found = network(padded, torch.tensor([5]), wider, longer)
+    found = read(network, padded, torch.tensor([5]), wider, longer)
     assert torch.allclose(alone, found, atol=1e-5)
 
 
@@ -114,8 +121,16 @@ def test_any_size_goes_with_any_number_of_heads(size):
     assert layer(torch.randn(2, 3, size), real([1, 1, 1], [1, 0, 0])).shape == (2, 3, size)
 
 
+def test_a_text_is_repeated_with_lessons_of_its_own_number():
+    """As explanations need it: the labels that a batch is told are no text's own."""
+    tokens, lengths = torch.tensor([[4, 5, 6]]), torch.tensor([3])
+    shares, lessons = torch.tensor([[0.5, 0.5]]), torch.tensor([[7, 8], [9, 0]])
+    one = Batch(tokens, lengths, shares=shares, lessons=lessons)
+    network = reader()
+    torch.testing.assert_close(network(one.repeated(3)).pooled, network(one).pooled.expand(3, -1))
+
+
 def test_a_text_of_one_word_without_a_teachers_word_is_read():
-    found = reader()(
-        torch.tensor([[4]]), torch.tensor([1]), torch.zeros(1, 0), torch.zeros(0, 2).long()
-    )
+    nothing = torch.zeros(1, 0), torch.zeros(0, 2).long()
+    found = read(reader(), torch.tensor([[4]]), torch.tensor([1]), *nothing)
     assert torch.isfinite(found).all()

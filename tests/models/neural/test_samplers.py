@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from labelgrove.labels import LabelTree
-from labelgrove.models.neural.parts.candidates import Children, Truth
-from labelgrove.models.neural.parts.samplers import Everything, Generated, Static, Uniform
+from labelgrove.models.neural.candidates.nodes import Children, Truth
+from labelgrove.models.neural.candidates.samplers import Everything, Generated, Static, Uniform
 
 # four clusters: 0 holds labels 0 and 4, 1 holds 1, 2 and 3, 2 holds 5 and 6, 3 holds 7
 TREE = LabelTree([np.zeros(4, int), np.array([0, 1, 1, 1, 0, 2, 2, 3])])

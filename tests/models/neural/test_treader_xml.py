@@ -13,6 +13,7 @@ from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models.consensus import Consensus
 from labelgrove.models.contract import CHECKS, Case, known_answer
+from labelgrove.models.neural.examples import small_bert
 from labelgrove.models.neural.treader_xml import TReaderXml, on_scale_of
 from labelgrove.text import Words
 
@@ -45,10 +46,11 @@ def context_of(data, **more):
 class Watched(TReaderXml):
     """Keeps what training documents were taught, and by whom."""
 
-    def _prepare(self, X, Y, held, context):
-        super()._prepare(X, Y, held, context)
-        self.seen = self._lessons.shares.copy()
+    def _prepare(self, data, context):
+        data, belongs = super()._prepare(data, context)
+        self.seen = data.texts.lessons.shares.copy()
         self.near = self.memory_.of_training(self.neighbours)
+        return data, belongs
 
 
 def test_no_training_document_is_taught_by_itself_or_its_copy(data):
@@ -110,6 +112,39 @@ def test_the_contract_holds_with_neighbours_by_another_view(by_tfidf, check):
     CHECKS[check](by_tfidf)
 
 
+def test_neighbours_may_be_found_by_a_sentence_encoder(tmp_path):
+    texts, labels = known_answer(60)
+    settings = {**QUICK, "by": "encoder", "neighbour_encoder": small_bert(tmp_path)}
+    tagger = Tagger(TReaderXml(**settings)).fit(texts, labels)
+    assert tagger.model_.form == "words"  # the text itself is read as before
+    assert [*tagger.learned_.featurizers] == ["text", "near"]
+    tagger.save(tmp_path / "saved")
+    assert Tagger.load(tmp_path / "saved").tag(texts[0]) == tagger.tag(texts[0])
+    with pytest.raises(InputError, match="sentence encoder"):
+        TReaderXml(**{**QUICK, "by": "encoder"}).check_needs()
+
+
+def test_a_transformer_may_read_text_and_lessons(tmp_path):
+    texts, labels = known_answer(60)
+    settings = {name: value for name, value in QUICK.items() if name != "vector_size"}
+    model = TReaderXml(**{**settings, "encoder": small_bert(tmp_path), "length": 32})
+    tagger = Tagger(model).fit(texts, labels)
+    assert [*tagger.learned_.featurizers] == ["text", "near"]  # its subwords have no vectors yet
+    assert np.isfinite(tagger.rank(texts[:9], 5).scores).all()
+    assert tagger.explain(texts[0], labels[0][0])
+    tagger.save(tmp_path / "saved")
+    assert Tagger.load(tmp_path / "saved").tag(texts[0]) == tagger.tag(texts[0])
+
+
+@pytest.mark.parametrize("prior", ["votes", "none"])
+def test_labels_may_begin_with_the_votes_of_neighbours_or_at_random(data, prior):
+    _, _, X, Y = data
+    model = TReaderXml(**{**SMALL, "prior": prior, "epochs": 6})
+    model.fit(X, Y, context=context_of(data))
+    assert (model.networks_[0].trust is None) == (prior == "none")
+    assert model.score(X, Y) > 0.75
+
+
 def test_another_view_must_be_given(by_tfidf):
     X, Y = by_tfidf.train
     with pytest.raises(InputError, match="near"):
@@ -120,7 +155,7 @@ def test_rare_labels_may_stand_in_clusters(data):
     _, _, X, Y = data
     settings = {**SMALL, "output": "clusters", "clusters": [0.5, 0.5], "epochs": 6}
     model = TReaderXml(**settings).fit(X, Y, context=context_of(data))
-    assert model.clusters_ == [6, 6]
+    assert model.networks_[0].scorer.clusters == (6, 6)
     assert model.score(X, Y) > 0.75
 
 
@@ -229,6 +264,9 @@ def test_an_interrupted_training_belongs_to_its_teacher(data, tmp_path):
         ({"copies": 1.5}, "copies must be a cosine"),
         ({"heads": 0}, "heads"),
         ({"described": 0}, "described"),
+        ({"first": "bonsai", "prior": "votes"}, "labels start from one of them"),
+        ({"output": "clusters", "prior": "votes"}, "cannot add log odds of prior='votes'"),
+        ({"output": "clusters", "first": "bonsai"}, "cannot add log odds of first='bonsai'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

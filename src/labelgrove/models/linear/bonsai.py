@@ -7,17 +7,18 @@ classification", Machine Learning 109, 2020.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core.errors import InputError, UnknownNameError
-from labelgrove.core.ranges import Range, Real, Whole
+from labelgrove.core.errors import InputError
+from labelgrove.core.ranges import Real, Whole
+from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
 from labelgrove.models.linear.classifier import LinearForest
-from labelgrove.models.linear.training import Loss
 
 TREES = ("k-means", "hierarchy")
 WIDE = 512
@@ -26,37 +27,6 @@ MANY = 200_000  # documents from which on a second tree was worth its time: see 
 
 class Bonsai(LinearForest):
     """Linear classifiers down shallow, wide trees of the labels; the model to start with.
-
-    Parameters
-    ----------
-    tree
-        ``"k-means"`` over the labels' documents, ``"hierarchy"`` for that of the label space, or
-        a tree of your own: for each level below the root the parents of its nodes, the last
-        level being the labels.
-    trees
-        Number of k-means trees, whose probabilities are averaged; they differ by their seeds.
-        None for two from 200,000 documents on, and one below.
-    branching
-        Children of a node at most while k-means grows a tree. Up to 512 clusters of labels then
-        become the root's own children.
-    max_leaf
-        Labels below a node of the last level of a k-means tree at most. Up to twice as many
-        labels need no tree at all.
-    heaviest
-        Features kept of a label's vector for clustering; None for all.
-    negatives
-        Nodes per document that learn from it although it is not theirs, because the levels above
-        find them likely. 0 gives the paper's way, with ``carry=1``.
-    carry
-        A label's score is its own probability times that of its path to this power.
-    beam
-        Nodes kept per level while ranking.
-    sharpness
-        Slope of the logistic function that turns scores into probabilities.
-    loss, cost, tail, epochs, tolerance, threshold
-        Of the solver, as for `labelgrove.models.linear.one_vs_rest.OneVsRest`.
-    seed, threads
-        As for every model; threads change nothing in the result.
 
     Examples
     --------
@@ -68,61 +38,66 @@ class Bonsai(LinearForest):
 
     name: ClassVar[str] = "bonsai"
 
-    def __init__(
-        self,
-        tree: str | Sequence[Sequence[int]] = "k-means",
-        trees: int | None = None,
-        branching: int = 100,
-        max_leaf: int = 200,
-        heaviest: int | None = 500,
-        negatives: int = 10,
-        carry: float = 0.2,
-        beam: int = 10,
-        sharpness: float = 4.0,
-        loss: Loss = "squared-hinge",
-        cost: float = 0.2,
-        tail: float = 1.0,
-        epochs: int = 10,
-        tolerance: float = 0.1,
-        threshold: float = 0.1,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.tree = tree
-        self.trees = trees
-        self.branching = branching
-        self.max_leaf = max_leaf
-        self.heaviest = heaviest
-        self.negatives = negatives
-        self.carry = carry
-        self.beam = beam
-        self.sharpness = sharpness
-        self.loss = loss
-        self.cost = cost
-        self.tail = tail
-        self.epochs = epochs
-        self.tolerance = tolerance
-        self.threshold = threshold
-        self.seed = seed
-        self.threads = threads
-
-    def check_settings(self) -> None:
-        """Refuse values of a wrong type or out of range."""
-        super().check_settings()
-        if isinstance(self.tree, str) and self.tree not in TREES:
-            raise UnknownNameError("tree", self.tree, TREES)
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also what shapes the tree and how it is descended."""
-        return {
-            **super().ranges(),
-            "max_leaf": Whole(50, 400, log=True),
-            "negatives": Whole(5, 40, log=True),
-            "carry": Real(0.0, 1.0),
-            "beam": Whole(5, 30, log=True),
-        }
+    tree: str | Sequence[Sequence[int]] = setting(
+        "k-means",
+        "Tree of the labels: k-means clusters labels by their documents, hierarchy takes the "
+        "parents of the label space, or give your own: for each level below the root the parents "
+        "of its nodes; the last level are the labels.",
+        rule=Rule(
+            lambda tree: tree in TREES if isinstance(tree, str) else bool(_levels(tree)),
+            "'k-means', 'hierarchy' or whole numbers, the parents of each level, such as "
+            "[[0, 0], [0, 1, 1]]",
+        ),
+    )
+    trees: int | None = setting(
+        None,
+        "Number of k-means trees. They differ by their random seeds, and their probabilities are "
+        "averaged. None for two from 200,000 documents on, and one below.",
+        least=1,
+    )
+    branching: int = setting(
+        100,
+        "Children of a node at most while k-means grows a tree. If there are up to 512 clusters "
+        "of labels, they become the root's own children.",
+        least=2,
+    )
+    max_leaf: int = setting(
+        200,
+        "Labels below a node of the last level of a k-means tree at most. Up to twice as many "
+        "labels need no tree at all.",
+        least=1,
+        search=Whole(50, 400, log=True),
+    )
+    heaviest: int | None = setting(
+        500,
+        "Features kept of each label's vector when labels are clustered, those with the largest "
+        "weights; None for all.",
+        least=1,
+    )
+    negatives: int = setting(
+        10,
+        "Nodes per document that learn from it as a negative example because the levels above "
+        "rank them high. 0, with carry=1, is the paper's way.",
+        least=0,
+        search=Whole(5, 40, log=True),
+    )
+    carry: float = setting(
+        0.2,
+        "A label's score is its own probability times that of its path to this power.",
+        least=0,
+        most=1,
+        search=Real(0.0, 1.0),
+    )
+    beam: int = setting(
+        10,
+        "Nodes kept per level while ranking. More take longer and miss fewer labels.",
+        least=1,
+        search=Whole(5, 30, log=True),
+    )
+    sharpness = 4.0
+    cost = 0.2
+    tail = 1.0
+    threshold = 0.1
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         if not isinstance(self.tree, str):
@@ -151,19 +126,18 @@ class Bonsai(LinearForest):
         return tree
 
 
-def _given(tree: Sequence[Sequence[int]], n_labels: int) -> LabelTree:
-    """Return a user's own tree, or say what is wrong with it."""
+def _levels(tree: Any) -> list[NDArray[np.integer[Any]]]:
+    """Return the levels of a user's own tree as arrays, or none if they are no whole numbers."""
     try:
         levels = [np.asarray(level) for level in tree]
     except (TypeError, ValueError):
-        levels = []
-    if not levels or any(level.dtype.kind not in "iu" for level in levels):
-        ways = ", ".join(repr(name) for name in TREES)
-        raise InputError(
-            f"tree must be {ways} or whole numbers, the parents of each level, such as "
-            f"[[0, 0], [0, 1, 1]]; got {str(tree)[:60]}"
-        )
-    given = LabelTree(levels)
+        return []
+    return levels if all(level.dtype.kind in "iu" for level in levels) else []
+
+
+def _given(tree: Sequence[Sequence[int]], n_labels: int) -> LabelTree:
+    """Return a user's own tree, if it has as many labels as Y."""
+    given = LabelTree(_levels(tree))
     if given.n_labels != n_labels:
         raise InputError(f"the tree has {given.n_labels} labels, Y has {n_labels}")
     return given

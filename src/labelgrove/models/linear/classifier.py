@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
-from labelgrove.core.ranges import Choice, Range, Real
+from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.types import Explanation, FitContext, Run
+from labelgrove.core.settings import setting
+from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import Forest
-from labelgrove.models.linear.training import LOSSES, Loss, Solver, train_forest
-
-LEAST = {
-    "negatives": 0,
-    "trees": 1,
-    "chains": 1,
-    "branching": 2,
-    "max_leaf": 1,
-    "splits": 1,
-    "heaviest": 1,
-    "beam": 1,
-    "epochs": 1,
-}
-POSITIVE = ("sharpness", "tolerance")
-# beyond, float32 has no numbers for cost and tail
-BETWEEN = {"cost": (1e-6, 1e6), "tail": (0.0, 4.0), "threshold": (0.0, 1.0), "link": (1e-3, 1e3)}
+from labelgrove.models.linear.solver import LOSSES, Loss, Solver
+from labelgrove.models.linear.training import train_forest
 
 
 class LinearForest(Classifier):
@@ -55,21 +41,56 @@ class LinearForest(Classifier):
         The trees with their classifiers.
     """
 
+    sharpness: float = setting(
+        3.0, "Slope of the logistic function that turns scores into probabilities.", above=0
+    )
+    loss: Loss = setting(
+        "squared-hinge", "Loss function of the classifiers.", search=Choice(LOSSES)
+    )
+    cost: float = setting(
+        1.0,
+        "Weight of the training errors against the size of the weights. A larger value fits the "
+        "training documents more closely.",
+        least=1e-6,  # beyond these bounds float32 is too small or too coarse
+        most=1e6,
+        search=Real(0.02, 5.0, log=True),
+    )
+    tail: float = setting(
+        0.0,
+        "How much more a document counts for its rare labels: the inverse of a label's propensity "
+        "to this power. 0 treats all labels alike, 1 favours rare labels.",
+        least=0,
+        most=4,
+        search=Real(0.0, 1.0),
+    )
+    epochs: int = setting(10, "Passes over the documents at most.", least=1)
+    tolerance: float = setting(
+        0.1,
+        "The solver stops before the last epoch when no document violates its optimum by more "
+        "than this.",
+        above=0,
+    )
+    threshold: float = setting(
+        0.05,
+        "Weights below this are dropped. A larger value makes the model smaller.",
+        least=0,
+        most=1,
+    )
+
+    threads: int | None = setting(
+        None, "Number of threads; None for all cores. The result does not depend on it."
+    )
+
+    # settings of the models that have more than one level of nodes
     beam: int = 1
     carry: float = 1.0
     negatives: int = 0
-    sharpness: float
-    loss: Loss
-    cost: float
-    epochs: int
-    tolerance: float
-    threshold: float
-    tail: float
+
     forest_: Forest
 
-    @abstractmethod
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
-        """Return the trees to train."""
+        """Return the trees to train; a model whose labels are not in trees overrides `_train`."""
+        raise NotImplementedError
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         X = self._rows(X)
@@ -87,43 +108,12 @@ class LinearForest(Classifier):
             sharpness=float(self.sharpness) if self.negatives else 1.0,
             tail=float(self.tail),
         )
-        self._train(X, Y, self._grow(X, Y, context), solver, context.run)
+        self._train(X, Y, solver, context)
 
-    def _train(
-        self, X: csr_array, Y: csr_array, trees: list[LabelTree], solver: Solver, run: Run
-    ) -> None:
-        """Learn the classifiers of the trees from features (n, D) and labels (n, L)."""
-        self.forest_ = train_forest(X, Y, trees, solver, run, self.threads)
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return those of the solver; a model adds its own."""
-        return {
-            "loss": Choice(LOSSES),
-            "cost": Real(0.02, 5.0, log=True),
-            "tail": Real(0.0, 1.0),
-        }
-
-    def check_settings(self) -> None:
-        """Refuse values of a wrong type or out of range."""
-        super().check_settings()
-        if self.loss not in LOSSES:
-            raise UnknownNameError("loss", str(self.loss), LOSSES)
-        settings = self.get_params(deep=False)
-        for name, least in LEAST.items():
-            value = settings.get(name, least)
-            if value is not None and value < least:
-                raise InputError(f"{name} must be a whole number from {least}, got {value!r}")
-        if not 0 <= self.carry <= 1:
-            raise InputError(f"carry must be between 0 and 1, got {self.carry!r}")
-        for name in POSITIVE:
-            if not 0 < settings[name] < np.inf:
-                raise InputError(f"{name} must be a number above 0, got {settings[name]!r}")
-        for name, (low, high) in BETWEEN.items():
-            if not low <= settings.get(name, low) <= high:
-                raise InputError(
-                    f"{name} must be a number from {low:g} to {high:g}, got {settings[name]!r}"
-                )
+    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
+        """Learn from features (n, D) and labels (n, L)."""
+        trees = self._grow(X, Y, context)
+        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
@@ -155,13 +145,8 @@ class LinearForest(Classifier):
             self._known_rows(X), k, self.beam, self.sharpness, self.threads, self.carry
         )
 
-    def explain(self, X: Features, i: int, label: int) -> Explanation:
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return each feature's share in the scores along the label's path, over all trees."""
-        self.check_fitted()
-        if not 0 <= i < X.shape[0]:
-            raise InputError(f"row {i} of X, which has {X.shape[0]:,} rows")
-        if not 0 <= label < self.n_labels_:
-            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         row = self._known_rows(X)[np.array([i])]
         row.sum_duplicates()
         shares = self.forest_.path_weights(label, row.indices) * row.data

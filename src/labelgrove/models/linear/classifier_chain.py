@@ -1,4 +1,4 @@
-"""Linear classifiers in a chain, each of which is told the labels before its own.
+"""A chain of binary linear classifiers; each also sees the labels predicted before it.
 
 Read, Pfahringer, Holmes and Frank, "Classifier chains for multi-label classification", Machine
 Learning 85, 2011.
@@ -7,7 +7,6 @@ Learning 85, 2011.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,14 +16,15 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features
 from labelgrove.core.random import generator
-from labelgrove.core.ranges import Choice, Range, Real
+from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import setting
 from labelgrove.core.threads import workers
-from labelgrove.core.types import FitContext, Run
-from labelgrove.labels import LabelTree
+from labelgrove.core.types import FitContext
+from labelgrove.models.linear.chain_training import train_chains
 from labelgrove.models.linear.classifier import LinearForest
 from labelgrove.models.linear.forest import CELLS, FEW
-from labelgrove.models.linear.training import Loss, Solver, train_chains
+from labelgrove.models.linear.solver import Solver
 
 MANY = 3_000
 TOO_MANY = 20_000
@@ -41,26 +41,6 @@ class ClassifierChain(LinearForest):
     of the labels too, since every label can have a weight for every later one. Beyond 20,000
     labels it refuses, from 3,000 on it says what it is about to do.
 
-    Parameters
-    ----------
-    order
-        Of the labels in the chain: ``"frequency"``, the most frequent first, or ``"random"``.
-    chains
-        Number of chains, whose probabilities are averaged. The first is in ``order``, the others
-        are random.
-    pass_on
-        What later labels are told while ranking: ``"decisions"``, 1 for a label whose probability
-        is above a half and 0 for others, or the ``"probabilities"`` themselves.
-    link
-        Value of a label as a feature, beside features of the text whose squares sum to 1. The
-        smaller it is, the less a label leans on those before it.
-    sharpness
-        Slope of the logistic function that turns scores into probabilities.
-    loss, cost, tail, epochs, tolerance, threshold
-        Of the solver, as for `labelgrove.models.linear.one_vs_rest.OneVsRest`.
-    seed, threads
-        As for every model; threads change nothing in the result.
-
     Attributes
     ----------
     links_
@@ -74,50 +54,36 @@ class ClassifierChain(LinearForest):
     """
 
     name: ClassVar[str] = "classifier-chain"
+
+    order: Literal["frequency", "random"] = setting(
+        "frequency",
+        "Order of the labels in the first chain: the most frequent first, or random.",
+        search=Choice(("frequency", "random")),
+    )
+    chains: int = setting(
+        1,
+        "Number of chains. Their probabilities are averaged. All but the first have a random "
+        "order.",
+        least=1,
+    )
+    pass_on: Literal["decisions", "probabilities"] = setting(
+        "decisions",
+        "What later labels see while ranking: 1 for a label whose probability is above a half and "
+        "0 for others, or the probabilities themselves.",
+        search=Choice(("decisions", "probabilities")),
+    )
+    link: float = setting(
+        1.0,
+        "Value of a label as a feature, beside the features of a text, whose squares sum to 1. "
+        "The smaller it is, the less a label depends on the labels before it.",
+        least=1e-3,
+        most=1e3,
+        search=Real(0.1, 1.0, log=True),
+    )
+
     links_: csr_array
 
-    def __init__(
-        self,
-        order: Literal["frequency", "random"] = "frequency",
-        chains: int = 1,
-        pass_on: Literal["decisions", "probabilities"] = "decisions",
-        link: float = 1.0,
-        sharpness: float = 3.0,
-        loss: Loss = "squared-hinge",
-        cost: float = 1.0,
-        tail: float = 0.0,
-        epochs: int = 10,
-        tolerance: float = 0.1,
-        threshold: float = 0.05,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.order = order
-        self.chains = chains
-        self.pass_on = pass_on
-        self.link = link
-        self.sharpness = sharpness
-        self.loss = loss
-        self.cost = cost
-        self.tail = tail
-        self.epochs = epochs
-        self.tolerance = tolerance
-        self.threshold = threshold
-        self.seed = seed
-        self.threads = threads
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return also what a label is told of those before it."""
-        return {
-            **super().ranges(),
-            "order": Choice(("frequency", "random")),
-            "pass_on": Choice(("decisions", "probabilities")),
-            "link": Real(0.1, 1.0, log=True),
-        }
-
-    def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
+    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
         n_labels = Y.shape[1]
         if n_labels > TOO_MANY:
             raise InputError(
@@ -129,14 +95,10 @@ class ClassifierChain(LinearForest):
                 f"a chain of {n_labels:,} labels can have {n_labels * (n_labels - 1) // 2:,} "
                 "weights between them: bonsai is much faster"
             )
-        return [LabelTree([np.zeros(n_labels, np.int32)])] * self.chains
-
-    def _train(
-        self, X: csr_array, Y: csr_array, trees: list[LabelTree], solver: Solver, run: Run
-    ) -> None:
-        orders = [self._order(Y, number) for number in range(len(trees))]
-        solver = replace(solver, link=float(self.link))
-        self.forest_, self.links_ = train_chains(X, Y, trees, orders, solver, run, self.threads)
+        orders = [self._order(Y, number) for number in range(self.chains)]
+        self.forest_, self.links_ = train_chains(
+            X, Y, orders, float(self.link), solver, context.run, self.threads
+        )
 
     def _order(self, Y: csr_array, number: int) -> NDArray[np.int64]:
         """Return the labels in the order of a chain, shape (L,)."""

@@ -14,31 +14,12 @@ from scipy.sparse import csr_array
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.classifier import LinearForest
-from labelgrove.models.linear.training import Loss
 
 
 class OneVsRest(LinearForest):
-    """A linear classifier for every label, trained on all documents that have labels.
+    """A linear classifier for every label, trained on all documents.
 
     It needs no tree; its time grows with documents x labels.
-
-    Parameters
-    ----------
-    loss
-        ``"squared-hinge"`` or ``"logistic"``.
-    cost
-        Weight of the losses against the size of the weights.
-    tail
-        A document counts more for the labels that it has the rarer they are: the inverse of
-        their propensity to this power. 0 treats all labels alike, 1 gives rare ones the most.
-    epochs, tolerance
-        When the solver stops: after so many passes, or when no document violates by more.
-    threshold
-        Smaller weights are dropped.
-    sharpness
-        Slope of the logistic function that turns scores into probabilities.
-    seed, threads
-        As for every model; threads change nothing in the result.
 
     Examples
     --------
@@ -48,29 +29,6 @@ class OneVsRest(LinearForest):
     """
 
     name: ClassVar[str] = "one-vs-rest"
-
-    def __init__(
-        self,
-        loss: Loss = "squared-hinge",
-        cost: float = 1.0,
-        tail: float = 0.0,
-        epochs: int = 10,
-        tolerance: float = 0.1,
-        threshold: float = 0.05,
-        sharpness: float = 3.0,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.cost = cost
-        self.tail = tail
-        self.epochs = epochs
-        self.tolerance = tolerance
-        self.threshold = threshold
-        self.sharpness = sharpness
-        self.seed = seed
-        self.threads = threads
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         return [LabelTree([np.zeros(Y.shape[1], np.int32)])]

@@ -5,8 +5,11 @@ contiguous inner axis everywhere, so that one pass over a document's features se
 with vector instructions.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
@@ -128,6 +131,29 @@ def _score(indices, data, first, last, weights, score):
             score[c] += v * w[c]
 
 
+class EarlierLabels(NamedTuple):
+    """The labels before those of a node in a chain, as further features of the rows.
+
+    Each has a row of ``weights``, behind those of the text's features. The label c of the node has
+    row ``own + c``, and sees only rows before that one; in those it does not see, its weights stay
+    zero.
+
+    Parameters
+    ----------
+    ptr, rows
+        ``rows[ptr[i]:ptr[i + 1]]`` are the rows of ``weights`` of the labels that row i has.
+    own
+        The row of ``weights`` of the node's first label.
+    link
+        Value of a label as a feature.
+    """
+
+    ptr: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    own: int
+    link: np.float32
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _sees_from(row, own):
     """Return the first label that sees the earlier label whose weights are in ``row``."""
@@ -135,9 +161,9 @@ def _sees_from(row, own):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _score_earlier(earlier, weights, own, link, score, seen):
+def _score_earlier(rows, weights, own, link, score, seen):
     """Add the earlier labels of a row to its scores, and to the squares of what a label sees."""
-    for r in earlier:
+    for r in rows:
         start = _sees_from(r, own)
         for c in range(start, len(score)):
             score[c] += link * weights[r, c]
@@ -148,7 +174,7 @@ def _score_earlier(earlier, weights, own, link, score, seen):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def solve(
     indptr, indices, data, true_ptr, true, weights, cost, true_cost, logistic, epochs, tolerance,
-    seed, earlier_ptr, earlier, own, link,
+    seed, earlier,
 ):  # fmt: skip
     """Train the classifiers of all labels of a node at once, by dual coordinate descent.
 
@@ -162,12 +188,11 @@ def solve(
     then two, four and so on: most rows mean nothing to most labels. It ends when a pass over all
     rows finds no violation. Returns the number of epochs and of rows visited.
 
-    In a chain of labels, a label has the earlier ones as features of the value ``link``:
-    ``earlier[earlier_ptr[i]:earlier_ptr[i + 1]]`` are those of row i, each as the row of
-    ``weights`` that is its own. The label c of this node has row ``own + c``, and sees only
-    rows before that one; in those it does not see, its weights stay zero. Without a chain
-    ``earlier`` is empty.
+    ``earlier`` is None, or `EarlierLabels` for a chain. Numba compiles a version for each, and
+    the one for None has no code for chains.
     """
+    if earlier is not None:
+        earlier_ptr, earlier_rows, own, link = earlier
     n = len(indptr) - 1
     n_features = weights.shape[0] - 1
     n_labels = len(true_cost)
@@ -195,9 +220,10 @@ def solve(
             for p in range(indptr[i], indptr[i + 1]):
                 for c in range(n_labels):
                     weights[indices[p], c] += data[p] * start * sign[c]
-            for p in range(earlier_ptr[i], earlier_ptr[i + 1]):
-                for c in range(_sees_from(earlier[p], own), n_labels):
-                    weights[earlier[p], c] += link * start * sign[c]
+            if earlier is not None:
+                for r in earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]:
+                    for c in range(_sees_from(r, own), n_labels):
+                        weights[r, c] += link * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
     score = np.empty(width, np.float32)
@@ -223,8 +249,9 @@ def solve(
             visits += 1
             first, last = indptr[i], indptr[i + 1]
             _score(indices, data, first, last, weights, score)
-            linked = earlier[earlier_ptr[i] : earlier_ptr[i + 1]]
-            _score_earlier(linked, weights, own, link, score, seen)
+            if earlier is not None:
+                linked = earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]
+                _score_earlier(linked, weights, own, link, score, seen)
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = ONE
@@ -243,7 +270,9 @@ def solve(
                     slope = sign[c] * score[c] - ONE + ridge[c] * old
                     change[c] = max(old - slope / (q + seen[c] + ridge[c]), ZERO) - old
                     largest = max(largest, abs(change[c]))
-            q += false_ridge + link * link * np.float32(len(linked))
+            if earlier is not None:
+                q += link * link * np.float32(len(linked))
+            q += false_ridge
             worst = max(worst, largest * q)
             if largest * q < tolerance:
                 pause[i] = pause[i] * 2 + 1
@@ -268,10 +297,11 @@ def solve(
                         v = data[p]
                         for t in range(m):
                             weights[f, touched[t]] += v * change[t]
-                    for r in linked:
-                        for t in range(m):
-                            if touched[t] >= _sees_from(r, own):
-                                weights[r, touched[t]] += link * change[t]
+                    if earlier is not None:
+                        for r in linked:
+                            for t in range(m):
+                                if touched[t] >= _sees_from(r, own):
+                                    weights[r, touched[t]] += link * change[t]
                 else:
                     for c in range(n_labels):
                         if abs(change[c]) <= small:
@@ -283,15 +313,16 @@ def solve(
                         v = data[p]
                         for c in range(width):
                             weights[f, c] += v * change[c]
-                    for r in linked:
-                        for c in range(_sees_from(r, own), width):
-                            weights[r, c] += link * change[c]
+                    if earlier is not None:
+                        for r in linked:
+                            for c in range(_sees_from(r, own), width):
+                                weights[r, c] += link * change[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = -ONE
                 limit[c] = cost
                 ridge[c] = false_ridge
-            if len(linked):
+            if earlier is not None and len(linked):
                 seen[:] = ZERO
         if worst < tolerance:
             if visits - before == n:

@@ -1,0 +1,190 @@
+"""One task of training: the documents of a node, the solver, the weights worth keeping."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from labelgrove.labels import LabelTree, propensities
+from labelgrove.models.linear.solver import Solver
+from labelgrove.models.linear.tasks import Chunk, Task
+
+LANES = 16  # the solver's columns come in multiples of this
+TINY = float(np.finfo(np.float32).tiny)  # what is smaller is nothing, also with threshold 0
+
+
+class FrequentFirst:
+    """X with its features renumbered, the most frequent first: what is used often lies together.
+
+    Attributes
+    ----------
+    X
+        Shape (n, D).
+    order
+        The number in the original of each feature, shape (D,).
+    """
+
+    def __init__(self, X: csr_array) -> None:
+        order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        self.X = csr_array((X.data, place[X.indices], X.indptr), shape=X.shape)
+        self.order = order.astype(np.int32)
+        self._scratch = threading.local()
+
+    def scratch(self) -> NDArray[np.int32]:
+        """Return this thread's own array of -1, one per feature."""
+        if not hasattr(self._scratch, "place"):
+            self._scratch.place = np.full(self.X.shape[1], -1, np.int32)
+        place: NDArray[np.int32] = self._scratch.place
+        return place
+
+    def zeros(self, rows: int, columns: int) -> NDArray[np.float32]:
+        """Return this thread's own array, emptied: new memory for every task would be slower."""
+        if not hasattr(self._scratch, "zeros") or self._scratch.zeros.size < rows * columns:
+            self._scratch.zeros = np.empty(rows * columns, np.float32)
+        zeros: NDArray[np.float32] = self._scratch.zeros[: rows * columns].reshape(rows, columns)
+        zeros[:] = 0
+        return zeros
+
+
+class Level:
+    """The documents and true children of every node of one level of a tree."""
+
+    def __init__(self, Y: csr_array, tree: LabelTree, level: int) -> None:
+        self._below = csr_array(tree.indicators(Y, level + 1))
+        self._parent = np.ascontiguousarray(tree.levels[level], np.int32)
+        offsets, nodes = tree.children(level)
+        self._place = np.empty(len(nodes), np.int32)
+        self._place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
+        here = tree.indicators(Y, level) if level else np.ones((Y.shape[0], 1), np.float32)
+        self._here = csc_array(here)
+        counts = np.bincount(self._below.indices, minlength=len(nodes))
+        self._offsets, self._rarity = offsets, 1 / propensities(counts, Y.shape[0])[nodes]
+
+    def add(self, likely: csr_array) -> None:
+        """Let nodes learn also from the documents that are stored in ``likely`` (n, nodes)."""
+        likely.data[:] = 1
+        self._here = csc_array(self._here + likely)
+
+    def rows(self, node: int) -> NDArray[np.int32]:
+        """Return the documents that ``node`` learns from, ascending."""
+        ptr = self._here.indptr
+        return np.sort(self._here.indices[ptr[node] : ptr[node + 1]])
+
+    def children(
+        self, rows: NDArray[np.int32], node: int, first: int, last: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return which children of ``node`` documents have, of those from ``first`` to ``last``.
+
+        As offsets per document, and places of children counted from ``first``.
+        """
+        from labelgrove.models.linear import training_kernels as kernels
+
+        below = (self._below.indptr, self._below.indices)
+        found: tuple[NDArray[np.int64], NDArray[np.int32]] = kernels.truth(
+            *below, rows, self._parent, self._place, node, first, last
+        )
+        return found
+
+    def true_cost(self, task: Task, solver: Solver) -> NDArray[np.float32]:
+        """Return what a document counts for each child of the task that it has."""
+        rarity = self._rarity[self._offsets[task.node] :][task.first : task.last]
+        return (solver.cost * rarity**solver.tail).astype(np.float32)
+
+    def work(self, task: Task) -> int:
+        """Return a guess of the work of a task."""
+        ptr = self._here.indptr
+        return int(ptr[task.node + 1] - ptr[task.node]) * (task.last - task.first)
+
+
+class Documents(NamedTuple):
+    """The rows of X that a task learns from, with their features numbered anew from 0.
+
+    Parameters
+    ----------
+    rows
+        Their numbers in X, shape (m,).
+    indptr, indices, data
+        Their features, as of a csr array.
+    features
+        The number in X of each feature, shape (d,).
+    """
+
+    rows: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+    features: NDArray[np.int32]
+
+
+def documents_of(task: Task, level: Level, x: FrequentFirst) -> Documents:
+    """Return the documents that a task learns from."""
+    from labelgrove.models.linear import training_kernels as kernels
+
+    rows = level.rows(task.node)
+    return Documents(rows, *kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch()))
+
+
+def train_task(x: FrequentFirst, level: Level, solver: Solver, task: Task) -> Chunk:
+    """Train the classifiers of a task on the features of the text."""
+    documents = documents_of(task, level, x)
+    weights = zero_weights(len(documents.features), task, x)
+    solve(documents, level, solver, task, weights)
+    return compressed(weights, x.order[documents.features], task, solver)
+
+
+def zero_weights(n_features: int, task: Task, x: FrequentFirst) -> NDArray[np.float32]:
+    """Return the weights to begin with, shape (features + 1, at least the task's children)."""
+    return x.zeros(n_features + 1, -(-(task.last - task.first) // LANES) * LANES)
+
+
+def solve(
+    documents: Documents,
+    level: Level,
+    solver: Solver,
+    task: Task,
+    weights: NDArray[np.float32],
+    earlier: Any = None,
+) -> None:
+    """Train all classifiers of a task, into ``weights``.
+
+    Parameters
+    ----------
+    documents
+        What to learn from.
+    level
+        Of the task's node.
+    solver
+        How to train.
+    task
+        Which children of the node.
+    weights
+        All zero; the last row is the bias.
+    earlier
+        The `EarlierLabels` of a chain, or None.
+    """
+    from labelgrove.models.linear import training_kernels as kernels
+
+    true_ptr, true = level.children(documents.rows, task.node, task.first, task.last)
+    seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
+    kernels.solve(
+        *(documents.indptr, documents.indices, documents.data, true_ptr, true, weights),
+        *(np.float32(solver.cost), level.true_cost(task, solver), solver.loss == "logistic"),
+        *(solver.epochs, np.float32(solver.tolerance), seed % 2**31, earlier),
+    )
+
+
+def compressed(
+    weights: NDArray[np.float32], features: NDArray[np.int32], task: Task, solver: Solver
+) -> Chunk:
+    """Return the weights that reach the threshold; ``features`` are the numbers of their rows."""
+    from labelgrove.models.linear import training_kernels as kernels
+
+    n_labels, threshold = task.last - task.first, max(solver.threshold, TINY)
+    kept = kernels.compress(weights, n_labels, features, np.argsort(features), threshold)
+    return Chunk(*[*kept, weights[-1, :n_labels].copy()])
