@@ -17,6 +17,7 @@ from labelgrove.evaluation import Decision, Judged, judge, labels_in_use
 from labelgrove.labels import LabelSpace
 from labelgrove.report.choosing import Chosen, choose
 from labelgrove.tagger import Scores, Tagger
+from labelgrove.tagger.scoring import rank_corpus, score_ranking
 
 PLACES = 100  # labels asked for per document: those of AttentionXML's Table 6
 
@@ -101,9 +102,9 @@ def assess(
     """
     decision = tagger.decision(threshold)
     began = time.monotonic()
-    ranking, Y = tagger.rank_known(corpus, k=max(PLACES, *ks), progress=progress)
+    ranking, Y = rank_corpus(tagger.learned_, corpus, max(PLACES, *ks), progress=progress)
     seconds = time.monotonic() - began
-    scores = tagger.judge(ranking, Y, ks=ks, threshold=threshold)
+    scores = score_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
     scores.seconds = seconds
     judged = judge(Y, ranking)
     chosen = {each.row: each for each in choose(judged, decision.mask(ranking))}

@@ -22,6 +22,7 @@ from labelgrove.report.memory import peak_memory, reset_peak_memory
 from labelgrove.report.tables import Table
 from labelgrove.tagger import Tagger
 from labelgrove.tagger.combining import together
+from labelgrove.tagger.scoring import rank_corpus
 
 PLACES = 100  # labels asked for per document, as `Tagger.evaluate` does
 SHARED = (1, 2, 3, 4, 5)  # places among which labels in common are counted
@@ -102,7 +103,7 @@ def ask(
     decision = tagger.decision(threshold)
     tagger.rank([document.text for document in islice(corpus, 1)], k)
     began = time.perf_counter()
-    ranking, _ = tagger.rank_known(corpus, k=k, progress=progress)
+    ranking, _ = rank_corpus(tagger.learned_, corpus, k, progress=progress)
     seconds = time.perf_counter() - began
     return Contestant(name, tagger.model_.name, tagger.labels_, ranking, decision, seconds)
 

@@ -26,6 +26,7 @@ from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.static import files
+from labelgrove.tagger.deciding import untuned
 
 T = TypeVar("T")
 OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
@@ -72,7 +73,7 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         served = desk.served  # a reload meanwhile changes nothing
         answer = desk.tag(served, texts, asked.k, asked.threshold)
         results = await _in_time(answer, limits.seconds)
-        note = served.tagger.untuned(asked.threshold)
+        note = untuned(served.tagger.learned_, asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""
         name = to_json(served.name)
         return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")

@@ -10,7 +10,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.labels import LabelSpace
 from labelgrove.models.consensus import Consensus, Partner
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import Learned
 
 
 def combine(taggers: Sequence[Learned]) -> Learned:

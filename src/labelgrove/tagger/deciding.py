@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.evaluation import Decision
 from labelgrove.evaluation.threshold import FALLBACK
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import Learned
 
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
 PER_LABEL = "per-label"

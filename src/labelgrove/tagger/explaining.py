@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
 from labelgrove.core.types import Explanation
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import Learned
 
 if TYPE_CHECKING:
     from labelgrove.tagger.tagger import Tagger

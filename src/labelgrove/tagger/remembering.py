@@ -12,7 +12,8 @@ from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, Run
 from labelgrove.corpus import Corpus
 from labelgrove.labels import Vocabulary
-from labelgrove.tagger.learning import Learned, beginning
+from labelgrove.tagger.reading import beginning
+from labelgrove.tagger.state import Learned
 
 
 def remember(
@@ -67,6 +68,16 @@ def remember(
     )
     model = learned.model.remember(X, Y, context=context)
     return replace(learned, labels=space, model=model, held_out=None)
+
+
+def check_retrains(learned: Learned) -> None:
+    """Raise an error for a tagger combined of saved ones: it does not know their settings."""
+    if learned.featurizers.keys() <= learned.model.fresh().views().keys():
+        return
+    raise InputError(
+        f"this {learned.model.name} was combined of taggers, whose settings it does not know: "
+        "retrain each of them, then combine them anew"
+    )
 
 
 def check_kind(learned: Learned, corpus: Corpus) -> None:

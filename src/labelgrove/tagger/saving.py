@@ -13,7 +13,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import Learned
 from labelgrove.text import FEATURIZERS
 
 THRESHOLDS = "thresholds"

@@ -10,7 +10,8 @@ from dataclasses import replace
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.types import FitContext, Run
 from labelgrove.evaluation import evaluate
-from labelgrove.tagger.learning import PLACES, Learned, calibrated_on
+from labelgrove.tagger.calibrating import PLACES, calibrated_on
+from labelgrove.tagger.state import Learned
 from labelgrove.tuning.material import Material
 from labelgrove.tuning.metric import Metric
 
