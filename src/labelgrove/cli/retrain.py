@@ -69,7 +69,7 @@ def retrain(
     from labelgrove.corpus import Corrected, read_feedback
     from labelgrove.tagger import Tagger, training_record
     from labelgrove.tagger.feedback import feedback_file
-    from labelgrove.tagger.remembering import check_retrains
+    from labelgrove.tagger.incremental import check_retrains
 
     started = time.monotonic()
     json_file.check(json_to)

@@ -39,14 +39,14 @@ def tag(
         raise typer.BadParameter("give either a file of documents or --text")
     from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
-    from labelgrove.tagger.deciding import untuned
+    from labelgrove.tagger.thresholds import untuned_note
 
     progress = options.open_progress(quiet or text is not None)
     tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
     chosen = options.read_threshold(threshold)
-    if note := untuned(tagger.learned_, chosen):
+    if note := untuned_note(tagger.learned_, chosen):
         progress.say(note)
     tagged = tagger.stream(_numbered(corpus), k, threshold=chosen, progress=progress)
     for document, tags in tagged:

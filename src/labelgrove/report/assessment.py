@@ -17,7 +17,7 @@ from labelgrove.evaluation import Decision, Judged, judge, labels_in_use
 from labelgrove.labels import LabelSpace
 from labelgrove.report.choosing import Chosen, choose
 from labelgrove.tagger import Scores, Tagger
-from labelgrove.tagger.scoring import rank_corpus, score_ranking
+from labelgrove.tagger.scoring import evaluate_ranking, rank_corpus
 
 PLACES = 100  # labels asked for per document: those of AttentionXML's Table 6
 
@@ -104,7 +104,7 @@ def assess(
     began = time.monotonic()
     ranking, Y = rank_corpus(tagger.learned_, corpus, max(PLACES, *ks), progress=progress)
     seconds = time.monotonic() - began
-    scores = score_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
+    scores = evaluate_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
     scores.seconds = seconds
     judged = judge(Y, ranking)
     chosen = {each.row: each for each in choose(judged, decision.mask(ranking))}

@@ -3,13 +3,13 @@
 from labelgrove.tagger.explaining import Evidence, Explained, Reasons, SimilarDocument, explained
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tagger import Tagger
 
 __all__ = [
     "Evidence",
     "Explained",
-    "Learned",
+    "FittedState",
     "Reasons",
     "Scores",
     "SimilarDocument",

@@ -17,12 +17,12 @@ from labelgrove.evaluation import (
     tune_threshold,
 )
 from labelgrove.tagger.scoring import rank_corpus
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.state import FittedState
 
 PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
 
 
-def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:
+def calibrated_on(learned: FittedState, raw: Ranking, Y: csr_array) -> FittedState:
     """Return what was learned with probabilities and thresholds fitted to held-out documents.
 
     Parameters
@@ -43,7 +43,7 @@ def calibrated_on(learned: Learned, raw: Ranking, Y: csr_array) -> Learned:
     return replace(learned, thresholds=thresholds, by_label=by_label, held_out=(ranking, Y))
 
 
-def calibrate(learned: Learned, corpus: Corpus, progress: Progress | None) -> Learned:
+def calibrate(learned: FittedState, corpus: Corpus, progress: Progress | None) -> FittedState:
     """Rank the documents of a corpus and fit probabilities and thresholds to them."""
     uncalibrated = replace(learned, calibration=Calibration.identity())
     raw, Y = rank_corpus(uncalibrated, corpus, PLACES, title="calibrating", progress=progress)

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
 from labelgrove.core.types import Explanation
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.state import FittedState
 
 if TYPE_CHECKING:
     from labelgrove.tagger.tagger import Tagger
@@ -56,7 +56,7 @@ class Reasons(list[Evidence]):
         self.neighbours = neighbours
 
 
-def explain(learned: Learned, text: str, label: str) -> Reasons:
+def explain(learned: FittedState, text: str, label: str) -> Reasons:
     """Return the words of a text behind a label, given by id or name; see `Tagger.explain`."""
     number = learned.labels.find(label)
     if number >= learned.labels.n_labels:

@@ -21,9 +21,9 @@ from labelgrove.corpus import Corpus
 from labelgrove.labels import Vocabulary
 from labelgrove.tagger import batches
 from labelgrove.tagger.calibrating import PLACES, calibrated_on
-from labelgrove.tagger.features import Kept
+from labelgrove.tagger.feature_cache import FeatureCache
 from labelgrove.tagger.reading import TextsAndNames, TrainingTexts, ValidationTexts
-from labelgrove.tagger.state import Learned, join_views
+from labelgrove.tagger.state import FittedState, join_views
 from labelgrove.text import FEATURIZERS
 
 FEWEST = 5  # held-out documents that mean something
@@ -32,7 +32,7 @@ Chosen = str | Featurizer | Mapping[str, Any]  # a name, a part, or settings
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """What a model is to learn from, read and featurized.
 
     Parameters
@@ -49,21 +49,21 @@ class Task:
         Labels, featurizers and run; how the texts of ``train`` begin, for a model that remembers.
     documents, held_documents
         How those of ``whole`` and of ``held`` begin, for such a model.
-    places
-        A number in [0, 1) for each text of ``train``, by a hash of it, shape (n,): whoever takes a
-        part of them by it keeps copies together. Empty where nobody needs it.
+    hash_fractions
+        A number in [0, 1) for each text of ``train``, by a hash of the text, shape (n,): a part
+        chosen by it keeps copies of a text together. Empty unless asked for.
     """
 
-    learned: Learned
+    learned: FittedState
     train: Data
     held: Data | None
     whole: Data | None
     context: FitContext
     documents: Sequence[str] | None = None
     held_documents: Sequence[str] | None = None
-    places: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    hash_fractions: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
-    def learn(self) -> Learned:
+    def learn(self) -> FittedState:
         """Fit the model, and calibrate on what is held out."""
         model, context = self.learned.model, self.context
         fitted = _fit(self.learned, self.train, self.held, context)
@@ -96,8 +96,8 @@ def prepare(
     validation: Corpus | float,
     seed: int,
     run: Run,
-    places: bool = False,
-) -> Task:
+    hashed: bool = False,
+) -> TrainingTask:
     """Read a corpus, fit the featurizers on it, and hold some of it out.
 
     The featurizers see every text of the corpus, held out or not: they never see a label.
@@ -116,16 +116,16 @@ def prepare(
         Of that hash.
     run
         Folder, resume, progress.
-    places
-        Hash the texts also where nothing is to be held out by that.
+    hashed
+        Compute hash fractions even if nothing is held out by them.
     """
     share = 0.0 if isinstance(validation, Corpus) else validation
     remembers = model.remembers
-    hashed = places or share > 0
+    hashed = hashed or share > 0
     reader = TrainingTexts(corpus, seed, run.progress, hashed=hashed, beginnings=remembers)
     texts = TextsAndNames(reader, vocabulary) if model.ranks_by_name else reader
-    kept = Kept(featurizers, run)
-    X = join_views(kept.fit_transform(texts))
+    cache = FeatureCache(featurizers, run)
+    X = join_views(cache.fit_transform(texts))
     space, Y = reader.labels.finish(vocabulary)
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
@@ -140,28 +140,30 @@ def prepare(
         unused = int((space.counts == 0).sum())
         if unused:
             run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
-    learned = Learned(space, featurizers, model)
-    found = np.array(reader.places)
+    learned = FittedState(space, featurizers, model)
+    fractions = np.array(reader.hash_fractions)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)
     if isinstance(validation, Corpus):
-        held = _read(validation, learned, kept, run.progress)
-        return Task(learned, (X, Y), held, None, context, places=found)
+        held = _read(validation, learned, cache, run.progress)
+        return TrainingTask(learned, (X, Y), held, None, context, hash_fractions=fractions)
     if not share:
-        return Task(learned, (X, Y), None, None, context, places=found)
-    mask = found < share
+        return TrainingTask(learned, (X, Y), None, None, context, hash_fractions=fractions)
+    mask = fractions < share
     if mask.sum() < FEWEST or mask.all():
         run.progress.say(
             f"{len(mask):,} documents are too few to hold out {share:g} of them: "
             "probabilities are not calibrated, the threshold is 0.5"
         )
-        return Task(learned, (X, Y), None, None, context, places=found)
+        return TrainingTask(learned, (X, Y), None, None, context, hash_fractions=fractions)
     held, others = (X[mask], Y[mask]), None
     if texts_begin is not None:
         context = replace(context, documents=[*compress(texts_begin, ~mask)])
         others = [*compress(texts_begin, mask)]
     train = (X[~mask], Y[~mask])
-    return Task(learned, train, held, (X, Y), context, texts_begin, others, found[~mask])
+    return TrainingTask(
+        learned, train, held, (X, Y), context, texts_begin, others, fractions[~mask]
+    )
 
 
 def new_featurizers(
@@ -209,7 +211,7 @@ def _new_featurizer(
     return FEATURIZERS.create(name, **wanted)
 
 
-def _fit(learned: Learned, train: Data, held: Data | None, context: FitContext) -> Learned:
+def _fit(learned: FittedState, train: Data, held: Data | None, context: FitContext) -> FittedState:
     """Fit the model; with held-out data calibrate it and tune its thresholds."""
     model = learned.model.fit(*train, context=_step(context, "model", held))
     if held is None:
@@ -239,10 +241,10 @@ def _step(context: FitContext, name: str, validation: Data | None = None) -> Fit
     return replace(context, run=replace(context.run, folder=folder), validation=validation)
 
 
-def _read(corpus: Corpus, learned: Learned, kept: Kept, progress: Progress) -> Data:
+def _read(corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: Progress) -> Data:
     """Return features and labels of a corpus, whose unseen labels stay out."""
     reader = ValidationTexts(corpus, progress)
-    X = join_views(kept.transform(reader)) if kept else learned.features(reader)
+    X = join_views(cache.transform(reader)) if cache else learned.features(reader)
     if not reader.truth:
         raise InputError(f"{corpus.name} holds no documents to validate on")
     Y = learned.labels.encode(reader.truth, unseen="append")

@@ -30,8 +30,8 @@ class ValidationTexts:
 class TrainingTexts:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
-    Where they are to be ``hashed`` it gives each text a place in [0, 1) by a hash, by which some
-    can be held out; it keeps how texts begin where ``beginnings`` are wanted.
+    Where they are to be ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be
+    held out; it keeps how texts begin where ``beginnings`` are wanted.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TrainingTexts:
     ) -> None:
         self.labels = LabelCollector()
         self.empty = 0
-        self.places: list[float] = []
+        self.hash_fractions: list[float] = []
         self.beginnings: list[str] = []
         self._hashed, self._keep = hashed, beginnings
         self._corpus, self._seed, self._progress = corpus, seed, progress
@@ -54,7 +54,7 @@ class TrainingTexts:
             self.labels.add(document.labels)
             self.empty += not document.text or document.text.isspace()
             if self._hashed:
-                self.places.append(text_fraction(document.text, self._seed))
+                self.hash_fractions.append(text_fraction(document.text, self._seed))
             if self._keep:
                 self.beginnings.append(beginning(document.text))
             yield document.text

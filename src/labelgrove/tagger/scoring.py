@@ -14,8 +14,8 @@ from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
 from labelgrove.labels import LabelSpace
 from labelgrove.tagger import batches
-from labelgrove.tagger.deciding import decide, untuned
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.state import FittedState
+from labelgrove.tagger.thresholds import decide, untuned_note
 
 
 class Scores(dict[str, float]):
@@ -32,7 +32,7 @@ class Scores(dict[str, float]):
 
 
 def rank_corpus(
-    learned: Learned,
+    learned: FittedState,
     corpus: Corpus,
     k: int,
     *,
@@ -77,8 +77,8 @@ def rank_corpus(
     return Ranking.concatenate(rankings), Y
 
 
-def score_ranking(
-    learned: Learned,
+def evaluate_ranking(
+    learned: FittedState,
     ranking: Ranking,
     Y: csr_array,
     *,
@@ -125,14 +125,14 @@ def score_ranking(
         )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
-    if note := untuned(learned, threshold):
+    if note := untuned_note(learned, threshold):
         notes.append(note)
     return Scores(values, notes, len(ranking))
 
 
-def held_out_scores(learned: Learned) -> dict[str, float]:
+def held_out_scores(learned: FittedState) -> dict[str, float]:
     """Return the metrics on held-out documents by name; empty where none were held out."""
-    return {} if learned.held_out is None else dict(score_ranking(learned, *learned.held_out))
+    return {} if learned.held_out is None else dict(evaluate_ranking(learned, *learned.held_out))
 
 
 def _told(decision: Decision) -> str:

@@ -1,4 +1,4 @@
-"""`Learned`: all that a tagger has learned, and how it ranks texts by that."""
+"""`FittedState`: all that a tagger has learned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNTUNED = {"micro": FALLBACK, "macro": FALLBACK}  # thresholds where nothing is 
 
 
 @dataclass(frozen=True)
-class Learned:
+class FittedState:
     """All that a tagger has learned.
 
     Parameters
@@ -81,7 +81,7 @@ class Learned:
         """Return the best k labels of each text, with probabilities."""
         return self.calibrated(self.model.rank(self.features(texts), k))
 
-    def with_what_is_read(self) -> Learned:
+    def with_what_is_read(self) -> FittedState:
         """Return the same without the views that the fitted model turned out not to need."""
         needed = self.model.views()
         kept = {view: part for view, part in self.featurizers.items() if view in needed}

@@ -24,14 +24,14 @@ from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
 from labelgrove.tagger.calibrating import PLACES, calibrate
 from labelgrove.tagger.combining import beside, combine
-from labelgrove.tagger.deciding import PER_LABEL, decide
 from labelgrove.tagger.explaining import Reasons, explain
+from labelgrove.tagger.incremental import check_kind, check_retrains, remember
 from labelgrove.tagger.inputs import VocabularyLike, as_corpus, as_texts, as_vocabulary
-from labelgrove.tagger.learning import Chosen, Task, new_featurizers, prepare
-from labelgrove.tagger.remembering import check_kind, check_retrains, remember
-from labelgrove.tagger.scoring import Scores, held_out_scores, rank_corpus, score_ranking
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
+from labelgrove.tagger.scoring import Scores, evaluate_ranking, held_out_scores, rank_corpus
+from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
+from labelgrove.tagger.thresholds import PER_LABEL, decide
 
 
 class Tagger(Configured):
@@ -69,7 +69,7 @@ class Tagger(Configured):
     'apples'
     """
 
-    learned_: Learned
+    learned_: FittedState
     scores_: dict[str, float]
 
     def __init__(
@@ -141,7 +141,7 @@ class Tagger(Configured):
         vocabulary: VocabularyLike | None,
         validation: Any,
         run: Run | None,
-    ) -> Task:
+    ) -> TrainingTask:
         """Read and featurize all that `fit` learns from."""
         self.check_settings()
         if not 0 <= self.validation < 1:
@@ -248,12 +248,12 @@ class Tagger(Configured):
         """A threshold for each label, shape (L,), as ``threshold="per-label"`` uses them."""
         return np.asarray(self.decision(PER_LABEL).threshold)
 
-    def _learned(self) -> Learned:
+    def _learned(self) -> FittedState:
         if not hasattr(self, "learned_"):
             raise NotFittedError("this tagger has not learned yet: call fit, or Tagger.load")
         return self.learned_
 
-    def _take(self, learned: Learned) -> Self:
+    def _take(self, learned: FittedState) -> Self:
         """Replace what was learned before."""
         self.learned_, self.scores_ = learned, held_out_scores(learned)
         return self
@@ -400,7 +400,7 @@ class Tagger(Configured):
         depth, started = max(PLACES, *ks), time.monotonic()
         ranking, Y = rank_corpus(learned, corpus, depth, space=counted, progress=progress)
         seconds = time.monotonic() - started
-        scores = score_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)
+        scores = evaluate_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)
         scores.seconds = seconds
         return scores
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Tag
 from labelgrove.tagger.calibrating import PLACES
-from labelgrove.tagger.deciding import PER_LABEL, decide
-from labelgrove.tagger.state import Learned
+from labelgrove.tagger.state import FittedState
+from labelgrove.tagger.thresholds import PER_LABEL, decide
 
 
-def needed_depth(learned: Learned, k: int, threshold: float | str | None) -> int:
+def needed_depth(learned: FittedState, k: int, threshold: float | str | None) -> int:
     """Return how many labels must be ranked for `name_tags` to give the best k.
 
     An invalid threshold raises an error here, before anything is ranked.
@@ -23,7 +23,7 @@ def needed_depth(learned: Learned, k: int, threshold: float | str | None) -> int
 
 
 def name_tags(
-    learned: Learned, ranking: Ranking, k: int, threshold: float | str | None
+    learned: FittedState, ranking: Ranking, k: int, threshold: float | str | None
 ) -> Iterator[list[Tag]]:
     """Yield the tags of each row of a ranking, best first.
 

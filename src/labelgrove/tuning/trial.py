@@ -11,15 +11,15 @@ from labelgrove.core.estimator import Classifier
 from labelgrove.core.types import FitContext, Run
 from labelgrove.evaluation import evaluate
 from labelgrove.tagger.calibrating import PLACES, calibrated_on
-from labelgrove.tagger.state import Learned
-from labelgrove.tuning.material import Material
+from labelgrove.tagger.state import FittedState
+from labelgrove.tuning.dataset import Dataset
 from labelgrove.tuning.metric import Metric
 
 Report = Callable[[int, float], None]
 
 
 def attempt(
-    material: Material, model: Classifier, metric: Metric, report: Report | None
+    dataset: Dataset, model: Classifier, metric: Metric, report: Report | None
 ) -> tuple[dict[str, float], float]:
     """Fit a model and judge it; return all metrics, and the seconds that took.
 
@@ -29,8 +29,8 @@ def attempt(
 
     Parameters
     ----------
-    material
-        What to learn from and to judge by.
+    dataset
+        Documents to fit on and to score on.
     model
         Unfitted.
     metric
@@ -40,20 +40,20 @@ def attempt(
         from everything at once.
     """
     began = time.monotonic()
-    context = FitContext(labels=material.labels, featurizers=material.featurizers)
+    context = FitContext(labels=dataset.labels, featurizers=dataset.featurizers)
     if model.uses_validation:
-        train, own = material.own_part()
+        train, own = dataset.own_part()
         run = Run(report=_of_first_network(report, metric) if report else None)
         model.fit(*train, context=replace(context, validation=own, run=run))
     else:
-        part = material.first_part() if report else None
+        part = dataset.first_part() if report else None
         if report is not None and part is not None:
             first = model.fresh().fit(*part, context=context)
-            early = scored(material, first, metric)[metric.name]
+            early = scored(dataset, first, metric)[metric.name]
             del first  # before the whole is learned: two models may not fit into memory
             report(1, early)
-        model.fit(*material.whole(), context=context)
-    return scored(material, model, metric), time.monotonic() - began
+        model.fit(*dataset.whole(), context=context)
+    return scored(dataset, model, metric), time.monotonic() - began
 
 
 def _of_first_network(report: Report, metric: Metric) -> Report:
@@ -72,12 +72,12 @@ def _of_first_network(report: Report, metric: Metric) -> Report:
     return told
 
 
-def scored(material: Material, model: Classifier, metric: Metric) -> dict[str, float]:
+def scored(dataset: Dataset, model: Classifier, metric: Metric) -> dict[str, float]:
     """Return all metrics of a fitted model, with probabilities and threshold as a tagger's are."""
-    X, Y = material.judges()
-    space = material.labels
+    X, Y = dataset.held_out()
+    space = dataset.labels
     raw = model.rank(X, max(PLACES, *metric.ks))
-    learned = calibrated_on(Learned(space, material.featurizers, model), raw, Y)
+    learned = calibrated_on(FittedState(space, dataset.featurizers, model), raw, Y)
     return evaluate(
         Y,
         learned.calibrated(raw),
