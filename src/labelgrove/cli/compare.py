@@ -122,7 +122,7 @@ def _on_one_set(
     folders: list[Path], test: Path | None, asked: _Asked, reading: options.Reading
 ) -> Comparison:
     from labelgrove.evaluation import check_metrics
-    from labelgrove.report.comparison import METRICS, compare, places
+    from labelgrove.report.comparison import METRICS, compare, ranking_depth
     from labelgrove.report.contestants import ask_saved
 
     assert test is not None
@@ -137,7 +137,7 @@ def _on_one_set(
     contestants = ask_saved(
         folders,
         corpus,
-        k=places(metrics),
+        k=ranking_depth(metrics),
         threshold=options.read_threshold(asked.threshold),
         threads=asked.threads,
         progress=progress,

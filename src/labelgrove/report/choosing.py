@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.evaluation import Judged, counts_by_document
+from labelgrove.evaluation import ScoredRanking, counts_by_document
 
 KINDS = ("all right", "partly right", "badly wrong")
 EACH = 3  # documents of a kind
@@ -20,7 +20,7 @@ class Chosen(NamedTuple):
     kind: str
 
 
-def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[Chosen]:
+def choose(scored: ScoredRanking, given: NDArray[np.bool_], each: int = EACH) -> list[Chosen]:
     """Choose documents of each kind, evenly spread over the test set.
 
     With three of a kind they are those nearest to a sixth, a half and five sixths of the way
@@ -28,7 +28,7 @@ def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[C
 
     Parameters
     ----------
-    judged
+    scored
         The ranking and its hits.
     given
         Which places are given, shape (n, k).
@@ -39,13 +39,13 @@ def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[C
     --------
     >>> from scipy.sparse import csr_array
     >>> from labelgrove.core.ranking import Ranking
-    >>> from labelgrove.evaluation import judge
+    >>> from labelgrove.evaluation import score_ranking
     >>> ranking = Ranking(np.array([[0], [0], [0]]), np.ones((3, 1)))
-    >>> judged = judge(csr_array([[1, 0], [1, 1], [0, 1]]), ranking)
-    >>> [each.kind for each in choose(judged, np.ones((3, 1), bool))]
+    >>> scored = score_ranking(csr_array([[1, 0], [1, 1], [0, 1]]), ranking)
+    >>> [each.kind for each in choose(scored, np.ones((3, 1), bool))]
     ['all right', 'partly right', 'badly wrong']
     """
-    counts = counts_by_document(judged, given)
+    counts = counts_by_document(scored, given)
     labelled = counts.true > 0
     right, wrong = labelled & (counts.wrong == 0), labelled & (counts.correct == 0)
     found = []

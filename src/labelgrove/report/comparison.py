@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
@@ -38,7 +39,7 @@ from labelgrove.evaluation.resampling import (
 )
 from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
 from labelgrove.labels import LabelSpace
-from labelgrove.report.contestants import PLACES, Contestant, alike
+from labelgrove.report.contestants import Contestant, alike
 from labelgrove.report.wording import GROUPS, several
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
@@ -216,15 +217,15 @@ def compare(
     )
 
 
-def places(metrics: Iterable[str]) -> int:
-    """Return how many labels per document the metrics look at, at least 100.
+def ranking_depth(metrics: Iterable[str]) -> int:
+    """Return how many labels per document the metrics need, at least 100.
 
     Examples
     --------
-    >>> places(["P@5", "nDCG@200", "micro-F1"])
+    >>> ranking_depth(["P@5", "nDCG@200", "micro-F1"])
     200
     """
-    return max(PLACES, *(int(f"0{metric.partition('@')[2]}") for metric in metrics))
+    return max(RANKING_DEPTH, *(int(f"0{metric.partition('@')[2]}") for metric in metrics))
 
 
 def _pairs(
@@ -281,7 +282,9 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
         by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups, threshold=decision)
         for decision in (Decision(top=FOUND_IN), asked.decision)
     )
-    ranked = areas_by_frequency(Y, asked.ranking.top(PLACES), space.counts, n_groups=n_groups)
+    ranked = areas_by_frequency(
+        Y, asked.ranking.top(RANKING_DEPTH), space.counts, n_groups=n_groups
+    )
     return [
         {
             "found": one["micro-recall"],

@@ -14,7 +14,7 @@ import numpy as np
 
 from labelgrove.core import storage
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, overlap
 from labelgrove.labels import LabelSpace
@@ -24,8 +24,7 @@ from labelgrove.tagger import Tagger
 from labelgrove.tagger.combining import together
 from labelgrove.tagger.scoring import rank_corpus
 
-PLACES = 100  # labels asked for per document, as `Tagger.evaluate` does
-SHARED = (1, 2, 3, 4, 5)  # places among which labels in common are counted
+SHARED = (1, 2, 3, 4, 5)  # depths to which labels in common are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def ask(
     corpus: Corpus,
     *,
     name: str,
-    k: int = PLACES,
+    k: int = RANKING_DEPTH,
     threshold: float | str = "auto",
     progress: Progress | None = None,
 ) -> Contestant:
@@ -112,7 +111,7 @@ def ask_saved(
     folders: Sequence[str | os.PathLike[str]],
     corpus: Corpus,
     *,
-    k: int = PLACES,
+    k: int = RANKING_DEPTH,
     threshold: float | str = "auto",
     threads: int | None = None,
     progress: Progress,

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     Calibration,
@@ -18,8 +18,6 @@ from labelgrove.evaluation import (
 )
 from labelgrove.tagger.scoring import rank_corpus
 from labelgrove.tagger.state import FittedState
-
-PLACES = 100  # labels asked for per document where label sets, not only the top, are judged
 
 
 def calibrated_on(learned: FittedState, raw: Ranking, Y: csr_array) -> FittedState:
@@ -46,7 +44,9 @@ def calibrated_on(learned: FittedState, raw: Ranking, Y: csr_array) -> FittedSta
 def calibrate(learned: FittedState, corpus: Corpus, progress: Progress | None) -> FittedState:
     """Rank the documents of a corpus and fit probabilities and thresholds to them."""
     uncalibrated = replace(learned, calibration=Calibration.identity())
-    raw, Y = rank_corpus(uncalibrated, corpus, PLACES, title="calibrating", progress=progress)
+    raw, Y = rank_corpus(
+        uncalibrated, corpus, RANKING_DEPTH, title="calibrating", progress=progress
+    )
     if not Y.nnz:
         raise InputError(f"{corpus.name} holds no labels, so nothing can be calibrated by it")
     return calibrated_on(uncalibrated, raw, Y)

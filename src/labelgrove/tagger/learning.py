@@ -15,12 +15,12 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.corpus import Corpus
 from labelgrove.labels import Vocabulary
 from labelgrove.tagger import batches
-from labelgrove.tagger.calibrating import PLACES, calibrated_on
+from labelgrove.tagger.calibrating import calibrated_on
 from labelgrove.tagger.feature_cache import FeatureCache
 from labelgrove.tagger.reading import TextsAndNames, TrainingTexts, ValidationTexts
 from labelgrove.tagger.state import FittedState, join_views
@@ -230,7 +230,7 @@ def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
     found = []
     with progress.task("calibrating on held-out documents", X.shape[0]) as shown:
         for rows in batches.of_rows(X.shape[0]):
-            found.append(model.rank(X[rows], PLACES))
+            found.append(model.rank(X[rows], RANKING_DEPTH))
             shown.advance(rows.stop - rows.start)
     return Ranking.concatenate(found)
 

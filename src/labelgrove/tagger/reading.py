@@ -30,8 +30,8 @@ class ValidationTexts:
 class TrainingTexts:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
-    Where they are to be ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be
-    held out; it keeps how texts begin where ``beginnings`` are wanted.
+    With ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be held out;
+    with ``beginnings`` the first characters of each text are kept.
     """
 
     def __init__(

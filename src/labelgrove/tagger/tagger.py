@@ -15,14 +15,14 @@ from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking, ndcg
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.evaluation import Decision
 from labelgrove.labels import LabelSpace, vocabulary_of
 from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
-from labelgrove.tagger.calibrating import PLACES, calibrate
+from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
 from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
@@ -385,7 +385,7 @@ class Tagger(Configured):
         texts, labels
             As for `fit`.
         ks
-            The places at which rankings are cut.
+            The depths at which rankings are cut.
         threshold
             From which probability on a label counts as given, for F1 and its kin; as for `tag`.
         labels_of
@@ -397,7 +397,7 @@ class Tagger(Configured):
         self.decision(threshold)  # an invalid one raises an error before the work
         learned, corpus = self._learned(), as_corpus(texts, labels)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
-        depth, started = max(PLACES, *ks), time.monotonic()
+        depth, started = max(RANKING_DEPTH, *ks), time.monotonic()
         ranking, Y = rank_corpus(learned, corpus, depth, space=counted, progress=progress)
         seconds = time.monotonic() - started
         scores = evaluate_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Tag
-from labelgrove.tagger.calibrating import PLACES
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import PER_LABEL, decide
 
@@ -19,7 +18,7 @@ def needed_depth(learned: FittedState, k: int, threshold: float | str | None) ->
     if threshold is not None:
         decide(learned, threshold)
     # with thresholds of their own, labels behind the best k may be given instead of these
-    return max(k, PLACES) if threshold == PER_LABEL else k
+    return max(k, RANKING_DEPTH) if threshold == PER_LABEL else k
 
 
 def name_tags(

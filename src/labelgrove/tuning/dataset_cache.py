@@ -53,7 +53,7 @@ class DatasetCache:
         self._folder, self._run = folder, Run(progress=progress)
 
     def find(self, model: Classifier, features: Mapping[str, Mapping[str, Any]]) -> Path:
-        """Return the folder of the dataset with the features that a model reads; make it if missing.
+        """Return the folder of the dataset that a model reads; make it if it is missing.
 
         Parameters
         ----------

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from labelgrove.core.estimator import Classifier
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import FitContext, Run
 from labelgrove.evaluation import evaluate
-from labelgrove.tagger.calibrating import PLACES, calibrated_on
+from labelgrove.tagger.calibrating import calibrated_on
 from labelgrove.tagger.state import FittedState
 from labelgrove.tuning.dataset import Dataset
 from labelgrove.tuning.metric import Metric
@@ -76,7 +77,7 @@ def scored(dataset: Dataset, model: Classifier, metric: Metric) -> dict[str, flo
     """Return all metrics of a fitted model, with probabilities and threshold as a tagger's are."""
     X, Y = dataset.held_out()
     space = dataset.labels
-    raw = model.rank(X, max(PLACES, *metric.ks))
+    raw = model.rank(X, max(RANKING_DEPTH, *metric.ks))
     learned = calibrated_on(FittedState(space, dataset.featurizers, model), raw, Y)
     return evaluate(
         Y,
