@@ -57,7 +57,7 @@ def retrain(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Train a tagger anew, with the same settings, on its documents and the feedback on it.
 

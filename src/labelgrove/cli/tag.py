@@ -29,7 +29,7 @@ def tag(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Tag documents; prints a line {"id": ..., "labels": [...]} for each, in their order.
 

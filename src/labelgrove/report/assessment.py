@@ -16,7 +16,7 @@ from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, ScoredRanking, labels_in_use, score_ranking
 from labelgrove.labels import LabelSpace
-from labelgrove.report.choosing import Chosen, choose
+from labelgrove.report.choosing import ChosenDocument, choose
 from labelgrove.tagger import Scores, Tagger
 from labelgrove.tagger.scoring import evaluate_ranking, rank_corpus
 
@@ -54,7 +54,7 @@ class Assessment:
     ks: tuple[int, ...]
     scores: Scores
     names: Sequence[str]
-    examples: Sequence[tuple[Chosen, Document]]
+    examples: Sequence[tuple[ChosenDocument, Document]]
     skipped: int
 
     @property

@@ -13,14 +13,16 @@ KINDS = ("all right", "partly right", "badly wrong")
 EACH = 3  # documents of a kind
 
 
-class Chosen(NamedTuple):
+class ChosenDocument(NamedTuple):
     """A document that is shown: its row, counted from 0, and its kind."""
 
     row: int
     kind: str
 
 
-def choose(scored: ScoredRanking, given: NDArray[np.bool_], each: int = EACH) -> list[Chosen]:
+def choose(
+    scored: ScoredRanking, given: NDArray[np.bool_], each: int = EACH
+) -> list[ChosenDocument]:
     """Choose documents of each kind, evenly spread over the test set.
 
     With three of a kind they are those nearest to a sixth, a half and five sixths of the way
@@ -53,5 +55,5 @@ def choose(scored: ScoredRanking, given: NDArray[np.bool_], each: int = EACH) ->
         rows = np.flatnonzero(member)
         n = min(each, len(rows))
         spread = (np.arange(n) + 0.5) * len(rows) / max(n, 1)
-        found += [Chosen(int(row), kind) for row in rows[spread.astype(np.int64)]]
+        found += [ChosenDocument(int(row), kind) for row in rows[spread.astype(np.int64)]]
     return found

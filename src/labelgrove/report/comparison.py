@@ -48,7 +48,7 @@ LEVEL = 0.05
 FOR_A_PAIR = 200  # samples; p-values from fewer could not be small after Holm's correction
 
 
-class Pair(NamedTuple):
+class PairedTaggers(NamedTuple):
     """Two contestants by one metric, the better one first.
 
     Parameters
@@ -116,7 +116,7 @@ class Comparison:
     metrics: tuple[str, ...]
     contestants: Sequence[Contestant]
     scores: Sequence[Mapping[str, Interval]]
-    pairs: Sequence[Pair]
+    pairs: Sequence[PairedTaggers]
     group_sizes: Sequence[int]
     groups: Sequence[Sequence[Mapping[str, float]]]
     resamples: int
@@ -233,10 +233,10 @@ def _pairs(
     scores: Sequence[Mapping[str, Interval]],
     parts: Sequence[Mapping[str, Additive]],
     samples: Sequence[Mapping[str, NDArray[np.float64]]],
-) -> list[Pair]:
+) -> list[PairedTaggers]:
     """Return all pairs by one metric, p-values corrected for their number."""
     sign = -1 if metric in LOWER_IS_BETTER else 1
-    found: list[Pair] = []
+    found: list[PairedTaggers] = []
     for pair in combinations(range(len(scores)), 2):
         # the better one first, of equal ones that which was given first
         ahead = without_noise(scores[pair[0]][metric].value - scores[pair[1]][metric].value)
@@ -251,13 +251,13 @@ def _pairs(
             p = wilcoxon(own.part, other.part).p
             gaps = without_noise(sign * (own.part - other.part))
             better, worse = int((gaps > 0).sum()), int((gaps < 0).sum())
-        found.append(Pair(metric, first, second, *gap, p, better, worse))
+        found.append(PairedTaggers(metric, first, second, *gap, p, better, worse))
     if parts[0][metric].part.shape[-1] < FEWEST:
         return [each._replace(low=None, high=None, p=None, wilcoxon=None) for each in found]
     return _corrected(found)
 
 
-def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+def _corrected(pairs: Sequence[PairedTaggers]) -> list[PairedTaggers]:
     by_bootstrap = holm([pair.p for pair in pairs if pair.p is not None])
     by_ranks = holm([pair.wilcoxon for pair in pairs if pair.wilcoxon is not None])
     return [

@@ -10,7 +10,7 @@ import numpy as np
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.core.types import Document
 from labelgrove.report.assessment import Assessment
-from labelgrove.report.choosing import EACH, KINDS, Chosen
+from labelgrove.report.choosing import EACH, KINDS, ChosenDocument
 from labelgrove.report.page import Section, paragraph, text
 from labelgrove.report.reasons import heaviest, marked, passage, shares_of, similar
 from labelgrove.report.wording import named, several
@@ -71,7 +71,7 @@ def _reason(assessment: Assessment, row: int, document: Document) -> Reason | No
 
 
 def _article(
-    assessment: Assessment, chosen: Chosen, document: Document, reason: Reason | None
+    assessment: Assessment, chosen: ChosenDocument, document: Document, reason: Reason | None
 ) -> str:
     title = f"Document {chosen.row + 1:,}"
     if document.id is not None:

@@ -98,7 +98,7 @@ class GrowingVocabulary:
         return self._keys[: self.size][ids]
 
 
-class Counts(NamedTuple):
+class TermCounts(NamedTuple):
     """How often each of a batch's terms occurs in each of its n texts.
 
     Parameters
@@ -113,9 +113,9 @@ class Counts(NamedTuple):
     counts: NDArray[np.int32]
     indptr: NDArray[np.int64]
 
-    def compact(self) -> Counts:
+    def compact(self) -> TermCounts:
         """Return a copy that does not hold the memory of the larger arrays it was made in."""
-        return Counts(self.columns.copy(), self.counts.copy(), self.indptr)
+        return TermCounts(self.columns.copy(), self.counts.copy(), self.indptr)
 
 
 class CountedBatch(NamedTuple):
@@ -139,7 +139,7 @@ class CountedBatch(NamedTuple):
     hashes: NDArray[np.uint64]
     firsts: Ints
     lasts: Ints
-    rows: Counts
+    rows: TermCounts
     documents: NDArray[np.int64]
     totals: NDArray[np.int64]
 
@@ -154,7 +154,7 @@ def count_terms(tokens: Tokens, low: int, high: int) -> CountedBatch:
 
     found = kernels.count_terms(*tokens[3:], low, high)
     hashes, firsts, lasts, columns, counts, indptr, documents, totals = found
-    rows = Counts(columns, counts, indptr)
+    rows = TermCounts(columns, counts, indptr)
     return CountedBatch(tokens, hashes, firsts, lasts, rows, documents, totals)
 
 
@@ -165,7 +165,7 @@ def count_tokens(tokens: Tokens) -> tuple[CountedBatch, NDArray[np.int32]]:
     ids, places = kernels.intern(tokens.hashes)
     *rows, documents, totals = kernels.count_rows(ids, tokens.offsets, len(places))
     hashes = tokens.hashes[places]
-    return CountedBatch(tokens, hashes, places, places, Counts(*rows), documents, totals), ids
+    return CountedBatch(tokens, hashes, places, places, TermCounts(*rows), documents, totals), ids
 
 
 @dataclass(frozen=True)
