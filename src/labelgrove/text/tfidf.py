@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
+from labelgrove.core.strings import PackedStrings
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import Analyzer, check_sizes, check_text, parse
 from labelgrove.text.batches import RowBlock, batches, in_order, stack
 from labelgrove.text.vocabulary import (
     CountedBatch,
     GrowingVocabulary,
-    PackedStrings,
     TermCounts,
     as_documents,
     count_terms,
@@ -233,7 +233,7 @@ class Tfidf(Featurizer):
                 "n_documents_": n,
                 "keys_": keys,
                 "slots_": slots_for(keys),
-                "term_text_": strings.text,
+                "term_text_": strings.utf8,
                 "term_ends_": strings.ends,
             }
         )
