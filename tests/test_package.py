@@ -56,7 +56,7 @@ def test_help_loads_nothing_heavy(arguments):
 
 def test_the_tagger_needs_no_torch_and_compiles_nothing_to_load():
     loaded = loaded_after("from labelgrove import Tagger, read_corpus")
-    assert loaded.isdisjoint(["torch", "transformers", "ray", "fastapi", "numba", "sklearn"])
+    assert loaded.isdisjoint(["torch", "transformers", "fastapi", "numba", "sklearn"])
 
 
 # their classes are still being renamed; empty once that is merged

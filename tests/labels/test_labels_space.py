@@ -203,17 +203,6 @@ def test_decode_refuses_numbers_without_an_id(space: LabelSpace) -> None:
     assert space.decode(csr_array((2, 99))) == [(), ()]
 
 
-def test_counts_of_some_rows(space: LabelSpace) -> None:
-    Y = space.encode([["own", "use::mail"], ["own"], ["zzz"]], unseen="append")
-    part = space.with_counts_of(Y[:2])
-    assert part.counts.tolist() == [0, 2, 0, 1]
-    assert part.n_documents == 2
-    assert part.names == space.names
-    assert space.counts.tolist() == [1, 1, 1, 2]
-    with pytest.raises(InputError, match="3 columns for 4 labels"):
-        space.with_counts_of(csr_array((2, 3)))
-
-
 def test_write_and_read(space: LabelSpace, tmp_path: Path) -> None:
     with storage.writing(tmp_path / "space", {}) as folder:
         space.write(folder)

@@ -156,21 +156,6 @@ class LabelSpace:
 
         return join(self.ids[: self.n_labels], self.counts, self.n_documents, vocabulary)
 
-    def with_counts_of(self, Y: csr_array) -> LabelSpace:
-        """Return the same space with the counts of Y (n, at least L), say a part of the rows."""
-        if Y.shape[1] < self.n_labels:
-            raise InputError(f"Y has {Y.shape[1]} columns for {self.n_labels} labels")
-        counts = np.bincount(Y.indices[Y.data != 0], minlength=self.n_labels)[: self.n_labels]
-        return LabelSpace(
-            self.ids,
-            counts,
-            Y.shape[0],
-            names=self.names,
-            descriptions=self.descriptions,
-            alternatives=self.alternatives,
-            parents=self.parents,
-        )
-
     def with_concepts_as_labels(self) -> LabelSpace:
         """Return a space in which every concept is a label, those without documents with count 0.
 
