@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -9,6 +10,11 @@ from browser import open_browser
 # Tests run in as many processes as there are cores, so one must not take them all. Set before torch
 # is imported, which reads it then; tests of threads ask for theirs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell starts background commands with SIGINT ignored, and all their children inherit that, so
+# Ctrl-C would do nothing in tests. Children do not inherit a handler: they start with the default.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # on a busy machine an example may take any time
 hypothesis.settings.register_profile("labelgrove", deadline=None)

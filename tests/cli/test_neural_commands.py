@@ -232,7 +232,7 @@ def test_options_that_a_linear_model_lacks(option, corpus, tmp_path, capsys):
 
 def test_precision(corpus, tmp_path, capsys):
     line = told(capsys, command(corpus, tmp_path / "t", "--precision", "16"))
-    assert "precision of AttentionXml must be '32' or 'bf16', got '16'" in line
+    assert line == "labelgrove: precision must be '32' or 'bf16', got '16'"
     trained(corpus, tmp_path / "t", "--precision", "bf16", epochs=1)
     manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
     assert manifest["settings"]["precision"] == "bf16"

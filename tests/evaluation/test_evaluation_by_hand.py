@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import Decision, evaluate, judge, per_document, propensity_gains
+from labelgrove.evaluation import Decision, evaluate, per_document, propensity_gains, score_ranking
 
 # five documents, labels 0 to 4 known to the model, label 5 in the test set only
 #   doc 0  true {0, 2}         ranked 0* 1  2* 3
@@ -117,7 +117,7 @@ def test_values_per_document():
 
 
 def test_gains_of_each_document():
-    gained, best = propensity_gains(judge(Y, RANKING), 3, PROPENSITIES)
+    gained, best = propensity_gains(score_ranking(Y, RANKING), 3, PROPENSITIES)
     assert gained == pytest.approx([3, 2, 0, 11, 0])
     assert best == pytest.approx([3, 12, 0, 11, 4])
 

@@ -11,7 +11,7 @@ from labelgrove.evaluation import (
     Decision,
     counts_by_label,
     evaluate,
-    judge,
+    score_ranking,
     tune_label_thresholds,
     tune_threshold,
 )
@@ -120,10 +120,10 @@ def test_no_threshold_of_a_label_is_better(case):
     Y, ranking = case
     n_labels = int(ranking.labels.max(initial=0)) + 1
     found = tune_label_thresholds(Y, ranking, n_labels, 0.25, strength=0)
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
 
     def f1(thresholds):
-        return counts_by_label(judged, Decision(threshold=thresholds).mask(ranking)).f1[:n_labels]
+        return counts_by_label(scored, Decision(threshold=thresholds).mask(ranking)).f1[:n_labels]
 
     tried = [
         f1(np.full(n_labels, value)) for value in [*np.unique(ranking.scores).tolist(), 0.25, 2.0]

@@ -24,7 +24,7 @@ from labelgrove.evaluation import (
 )
 from labelgrove.labels import LabelSpace
 from labelgrove.report import comparison_tables
-from labelgrove.report.comparison import compare, places
+from labelgrove.report.comparison import compare, ranking_depth
 from labelgrove.report.contestants import Contestant, agreements, alike, distinct, overlap_table
 from labelgrove.report.findings import findings
 
@@ -178,7 +178,7 @@ def test_concepts_that_nobody_uses_are_no_labels_of_the_hamming_loss(three):
 
 def test_areas_do_not_depend_on_how_many_places_a_metric_asks_for(monkeypatch, three):
     corpus, asked = three
-    monkeypatch.setattr("labelgrove.report.comparison.PLACES", 3)
+    monkeypatch.setattr("labelgrove.report.comparison.RANKING_DEPTH", 3)
     cut = [replace(each, ranking=each.ranking.top(3)) for each in asked]
     for one, other in zip(compare(asked, corpus).groups, compare(cut, corpus).groups, strict=True):
         for key in ("AUC", "AUPR"):
@@ -264,7 +264,7 @@ def test_more_pairs_draw_more_samples(three):
     many = [replace(asked[0], name=str(number)) for number in range(5)]
     assert compare(many, corpus, metrics=["P@1"]).resamples == 2000
     assert compare(asked, corpus, metrics=["P@1"], resamples=50).resamples == 50
-    assert places(["P@5", "micro-F1"]) == 100
+    assert ranking_depth(["P@5", "micro-F1"]) == 100
 
 
 def test_many_documents_draw_fewer_samples_and_progress_is_shown(monkeypatch, three, capsys):

@@ -14,7 +14,7 @@ from command_line import called, fails
 from labelgrove import Tagger, read_corpus
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import judge
+from labelgrove.evaluation import score_ranking
 from labelgrove.models.contract import known_answer
 from labelgrove.report.assessment import assess
 from labelgrove.report.choosing import choose
@@ -229,7 +229,7 @@ def test_a_training_history_is_drawn_network_by_network(data):
 def test_documents_are_chosen_evenly_and_by_kind():
     true = csr_array(np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 10))
     ranking = Ranking(np.zeros((40, 1)), np.ones((40, 1)))
-    chosen = choose(judge(true, ranking), np.ones((40, 1), bool))
+    chosen = choose(score_ranking(true, ranking), np.ones((40, 1), bool))
     assert [each.row for each in chosen] == [4, 20, 32, 5, 21, 33, 6, 22, 34]
     assert [each.kind for each in chosen[::3]] == ["all right", "partly right", "badly wrong"]
 

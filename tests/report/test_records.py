@@ -10,7 +10,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.evaluation import average_ranks, critical_difference, holm
 from labelgrove.report.comparison_page import joined
 from labelgrove.report.findings import findings
-from labelgrove.report.records import Record, compare_records, read_record
+from labelgrove.report.records import ResultRecord, compare_records, read_record
 
 SCORES = np.array(
     [
@@ -28,7 +28,7 @@ MODELS = ["bonsai", "knn", "parabel"]
 
 def records(scores=SCORES, **facts):
     return [
-        Record(
+        ResultRecord(
             file=f"{model}-{i}.json",
             tagger=f"{model}-{i}",
             model=model,
@@ -111,19 +111,20 @@ def test_no_set_that_all_have():
 
 def test_two_taggers_of_one_model_are_told_apart_by_their_folders():
     twice = [
-        Record(f"{name}.json", name, "bonsai", "test.jsonl", 9, {"P@1": score})
+        ResultRecord(f"{name}.json", name, "bonsai", "test.jsonl", 9, {"P@1": score})
         for name, score in (("small", 0.4), ("large", 0.5))
     ]
     assert list(compare_records(twice).systems) == ["small", "large"]
     with pytest.raises(InputError, match=r"small.json and again.json are both of 'small'"):
         compare_records(
-            [*twice, Record("again.json", "small", "bonsai", "test.jsonl", 9, {"P@1": 1})]
+            [*twice, ResultRecord("again.json", "small", "bonsai", "test.jsonl", 9, {"P@1": 1})]
         )
 
 
 def test_files_of_one_name_are_told_apart_by_their_documents():
     same = [
-        Record(f"{n}.json", "bonsai", "bonsai", "test.jsonl", n, {"P@1": 0.5}) for n in (9, 1000)
+        ResultRecord(f"{n}.json", "bonsai", "bonsai", "test.jsonl", n, {"P@1": 0.5})
+        for n in (9, 1000)
     ]
     assert list(compare_records(same).sets) == [
         "test.jsonl (9 documents)",
@@ -132,7 +133,10 @@ def test_files_of_one_name_are_told_apart_by_their_documents():
 
 
 def test_metrics_that_not_all_have():
-    some = [Record("a", "a", "a", "t", 1, {"P@1": 0.5}), Record("b", "b", "b", "t", 1, {"P@2": 1})]
+    some = [
+        ResultRecord("a", "a", "a", "t", 1, {"P@1": 0.5}),
+        ResultRecord("b", "b", "b", "t", 1, {"P@2": 1}),
+    ]
     with pytest.raises(InputError, match="no metric in common"):
         compare_records(some)
     with pytest.raises(InputError, match="unknown metric of all records 'P@3'"):

@@ -99,7 +99,7 @@ def test_whatever_is_acknowledged_can_be_learned_from(open_ended, labels, text, 
     answer = service.ask("/v1/feedback", body)
     assert answer.status in (200, 422)
     if answer.status == 200:
-        kept = read_feedback([file]).documents[text]
+        kept = read_feedback([file]).documents[text.replace("\0", " ")]  # as every reader does
         assert set(kept.labels) == set(answer.json["labels"])
 
 

@@ -12,7 +12,7 @@ from labelgrove.evaluation import evaluate
 from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models.contract import NOISE, known_answer
 from labelgrove.tagger import SimilarDocument
-from labelgrove.tagger.learning import BEGINNING, beginning
+from labelgrove.tagger.reading import BEGINNING, beginning
 from labelgrove.text import Tfidf
 from stand_ins import Centroid, Recalling
 

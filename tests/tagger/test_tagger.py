@@ -76,9 +76,9 @@ def test_texts_are_hashed_only_where_some_are_held_out():
         Tagger(Centroid(), validation=share)._prepare(TEXTS, LABELS, None, None, None)
         for share in (0, 0.1)
     )
-    assert len(without.places) == 0
-    assert len(some.places) == some.train[1].shape[0] < len(TEXTS)
-    assert some.places.min() >= 0.1
+    assert len(without.hash_fractions) == 0
+    assert len(some.hash_fractions) == some.train[1].shape[0] < len(TEXTS)
+    assert some.hash_fractions.min() >= 0.1
 
 
 def test_the_kept_model_learned_from_everything(tagger):

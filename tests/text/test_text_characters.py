@@ -16,7 +16,7 @@ from labelgrove.text.characters import (
     SEPARATOR,
     UNSPACED,
     WORD,
-    Table,
+    CharacterTable,
     fold,
     origins,
     table,
@@ -58,7 +58,7 @@ def test_words_of_many_scripts(text):
 def reference(text):
     """The rules of the docstrings, character by character."""
     words, last = [], None
-    entries = Table(lowercase=True)
+    entries = CharacterTable(lowercase=True)
     for character in fold(text):
         entries.learn(np.array([ord(character)], np.uint32))
         kind = entries.entries[ord(character)] & 7
@@ -141,7 +141,7 @@ def test_entries_agree_with_python_for_every_latin_and_greek_character():
 
 
 def test_table_learns_only_the_blocks_it_meets():
-    entries = Table(lowercase=True)
+    entries = CharacterTable(lowercase=True)
     assert not entries.entries[0x4E00:0x4F00].any()
     entries.learn(np.array([0x4E2D], np.uint32))
     assert (entries.entries[0x4E00:0x4F00] & 7 == UNSPACED).all()

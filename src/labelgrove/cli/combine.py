@@ -37,7 +37,7 @@ def combine(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Combine taggers: a label is as probable as that not all of them are wrong about it.
 

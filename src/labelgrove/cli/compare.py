@@ -50,7 +50,7 @@ def compare(
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Compare taggers on the same documents, or records of several data sets.
 
@@ -119,10 +119,10 @@ def _are_taggers(sources: list[Path], test: Path | None) -> bool:
 
 
 def _on_one_set(
-    folders: list[Path], test: Path | None, asked: _Asked, reading: options.Reading
+    folders: list[Path], test: Path | None, asked: _Asked, reading: options.ReadingOptions
 ) -> Comparison:
     from labelgrove.evaluation import check_metrics
-    from labelgrove.report.comparison import METRICS, compare, places
+    from labelgrove.report.comparison import METRICS, compare, ranking_depth
     from labelgrove.report.contestants import ask_saved
 
     assert test is not None
@@ -137,7 +137,7 @@ def _on_one_set(
     contestants = ask_saved(
         folders,
         corpus,
-        k=places(metrics),
+        k=ranking_depth(metrics),
         threshold=options.read_threshold(asked.threshold),
         threads=asked.threads,
         progress=progress,

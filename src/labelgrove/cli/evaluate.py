@@ -29,7 +29,7 @@ def evaluate(
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
     from labelgrove.cli.tables import print_scores

@@ -41,7 +41,7 @@ def learn(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Add documents to a tagger whose model remembers them, also of labels that are new to it.
 

@@ -45,7 +45,7 @@ def _input(help: str, *names: str) -> Any:  # noqa: A002
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How documents are read; each field is an option of the commands that read."""
 
     format: Annotated[
@@ -100,13 +100,13 @@ class Reading:
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of `Reading` as options, in place of its ``reading``."""
-    hints = get_type_hints(Reading, include_extras=True)
-    names = [field.name for field in fields(Reading)]
+    """Give a command the fields of `ReadingOptions` as options, in place of its ``reading``."""
+    hints = get_type_hints(ReadingOptions, include_extras=True)
+    names = [field.name for field in fields(ReadingOptions)]
 
     @wraps(command)
     def wrapped(**values: Any) -> None:
-        command(reading=Reading(**{name: values.pop(name) for name in names}), **values)
+        command(reading=ReadingOptions(**{name: values.pop(name) for name in names}), **values)
 
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -120,7 +120,7 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
             default=field.default,
             annotation=hints[field.name],
         )
-        for field in fields(Reading)
+        for field in fields(ReadingOptions)
     ]
     parameters = [*own, *added]
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

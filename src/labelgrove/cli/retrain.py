@@ -57,7 +57,7 @@ def retrain(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Train a tagger anew, with the same settings, on its documents and the feedback on it.
 
@@ -69,6 +69,7 @@ def retrain(
     from labelgrove.corpus import Corrected, read_feedback
     from labelgrove.tagger import Tagger, training_record
     from labelgrove.tagger.feedback import feedback_file
+    from labelgrove.tagger.incremental import check_retrains
 
     started = time.monotonic()
     json_file.check(json_to)
@@ -79,7 +80,7 @@ def retrain(
         raise typer.BadParameter(f"{json_to} holds the feedback: write the result elsewhere")
     progress = options.open_progress(quiet)
     before = Tagger.load(folder, progress=progress)
-    before.check_retrains()
+    check_retrains(before.learned_)
     before.set_threads(threads)
     corpus = reading.open(source)
     judged = reading.open(test) if test else None

@@ -19,7 +19,7 @@ def stats(
     json_to: json_file.Option = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Count documents, words and labels, and show how frequent the labels are."""
     from labelgrove.cli.tables import print_table

@@ -29,7 +29,7 @@ def tag(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Tag documents; prints a line {"id": ..., "labels": [...]} for each, in their order.
 
@@ -39,14 +39,15 @@ def tag(
         raise typer.BadParameter("give either a file of documents or --text")
     from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
+    from labelgrove.tagger.thresholds import untuned_note
 
     progress = options.open_progress(quiet or text is not None)
     tagger = Tagger.load(folder, progress=progress)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
     chosen = options.read_threshold(threshold)
-    if said := tagger.untuned(chosen):
-        progress.say(said)
+    if note := untuned_note(tagger.learned_, chosen):
+        progress.say(note)
     tagged = tagger.stream(_numbered(corpus), k, threshold=chosen, progress=progress)
     for document, tags in tagged:
         labels = [

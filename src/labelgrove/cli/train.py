@@ -71,7 +71,7 @@ def train(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
     *,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Learn a tagger from documents with labels."""
     from labelgrove.core import storage

@@ -81,7 +81,7 @@ def tune(
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
-    reading: options.Reading,
+    reading: options.ReadingOptions,
 ) -> None:
     """Search for the settings that are best on held-out documents (extra: tune)."""
     from labelgrove.core.types import Run

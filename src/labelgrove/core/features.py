@@ -69,8 +69,8 @@ class TokenSequences:
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         # position inside its own text, shifted to where that text starts here
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
-        return TokenSequences(self.tokens[places], offsets, self.n_terms)
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        return TokenSequences(self.tokens[positions], offsets, self.n_terms)
 
     def bag(self) -> csr_array:
         """Return term counts per text, shape (n, n_terms), float32."""

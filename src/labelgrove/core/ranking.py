@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.features import Rows
 
+RANKING_DEPTH = 100  # labels ranked per document where whole label sets are tuned or scored
 HITS_BYTES = 1 << 23  # memory of a block of documents x labels while hits are looked up
 
 
@@ -81,12 +82,12 @@ class Ranking:
         """Rank (row, label, score) triples, each array of shape (m,), into n rows of k."""
         order = np.lexsort((labels, -scores, rows))
         rows, labels, scores = rows[order], labels[order], scores[order]
-        places = np.arange(len(rows)) - np.searchsorted(rows, rows, side="left")
-        kept = places < k
+        columns = np.arange(len(rows)) - np.searchsorted(rows, rows, side="left")
+        kept = columns < k
         out_labels = np.full((n, k), -1, np.int32)
         out_scores = np.zeros((n, k), np.float32)
-        out_labels[rows[kept], places[kept]] = labels[kept]
-        out_scores[rows[kept], places[kept]] = scores[kept]
+        out_labels[rows[kept], columns[kept]] = labels[kept]
+        out_scores[rows[kept], columns[kept]] = scores[kept]
         return cls(out_labels, out_scores)
 
     @classmethod

@@ -31,6 +31,7 @@ from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, S
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.strings import PackedStrings
 from labelgrove.core.threads import workers
 
 FORMAT = 1
@@ -260,10 +261,9 @@ def _write_value(folder: Path, name: str, value: Any) -> tuple[str, Json]:
         _write_value(folder, f"{name}.offsets", value.offsets)
         return "tokens", value.n_terms
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        encoded = [item.encode("utf-8", "surrogatepass") for item in value]
-        ends = np.cumsum([len(item) for item in encoded], dtype=np.int64)
-        _write_value(folder, f"{name}.bytes", np.frombuffer(b"".join(encoded), np.uint8))
-        _write_value(folder, f"{name}.ends", ends)
+        packed = PackedStrings.of(value)
+        _write_value(folder, f"{name}.bytes", packed.utf8)
+        _write_value(folder, f"{name}.ends", packed.ends)
         return "strings", None
     return "json", value.item() if isinstance(value, np.generic) else value
 
@@ -280,12 +280,8 @@ def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
         tokens = _read_array(folder / f"{name}.tokens.npy")
         return TokenSequences(tokens, _read_array(folder / f"{name}.offsets.npy"), detail)
     if kind == "strings":
-        text = _read_array(folder / f"{name}.bytes.npy").tobytes()
-        ends = _read_array(folder / f"{name}.ends.npy").tolist()
-        return [
-            text[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip([0, *ends[:-1]], ends, strict=True)
-        ]
+        utf8, ends = (_read_array(folder / f"{name}.{part}.npy") for part in ("bytes", "ends"))
+        return PackedStrings(utf8, ends).decode()
     if kind == "json":
         return detail
     raise ValueError(f"unknown kind of value {kind!r}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_labels, clean_text, decoded
 
 _URIS = re.compile(r"<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
@@ -32,7 +32,7 @@ def is_annif_line(line: str) -> bool:
     return len(fields) > 1 and _URIS.fullmatch(fields[1]) is not None
 
 
-class AnnifTable(Reader):
+class AnnifTable(CorpusReader):
     r"""Documents of a TSV file without a header: a text, a tab, URIs separated by spaces.
 
     Labels are the URIs without their angle brackets. There is no quoting; blank lines are passed
@@ -80,7 +80,7 @@ class AnnifTable(Reader):
         return Document(clean_text(text), clean_labels([_bare(uri) for uri in uris]))
 
 
-class AnnifFolder(Reader):
+class AnnifFolder(CorpusReader):
     """Documents of a folder: ``a.txt`` with its labels in ``a.tsv`` or ``a.key``.
 
     A ``.tsv`` file holds a URI in angle brackets, a tab and a name on each line; the label is the

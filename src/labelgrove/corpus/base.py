@@ -128,7 +128,7 @@ class _Part(Corpus):
         return InputError(f"{self._whole.name} has {found} it was divided by; divide it again")
 
 
-class Reader(Corpus):
+class CorpusReader(Corpus):
     """A corpus whose rows may be bad.
 
     Parameters

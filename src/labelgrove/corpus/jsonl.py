@@ -11,11 +11,11 @@ from typing import Any
 from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import Fields, RowError, Separator, decoded, shown
 
 
-class JsonLines(Reader):
+class JsonLines(CorpusReader):
     """Documents of a JSON lines file; blank lines are passed over.
 
     The form in which the extreme classification repository gives its texts (``uid``, ``title``,

@@ -15,7 +15,7 @@ from pathlib import Path
 from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.repository import featured
 from labelgrove.corpus.rows import RowError, clean_id, clean_text, decoded, shown
 
@@ -23,7 +23,7 @@ NOT_TOLD = ("0",)  # what the challenges wrote for the labels of test documents
 RECORD = 5  # lines
 
 
-class LshtcFeatures(Reader):
+class LshtcFeatures(CorpusReader):
     r"""Documents of a file without a header: ``label, label feature:value ...`` a line.
 
     The text of a document is its features as they stand in the file. The label 0 alone stands for
@@ -73,7 +73,7 @@ def _document(line: str) -> Document:
     return document._replace(labels=()) if document.labels == NOT_TOLD else document
 
 
-class LshtcTexts(Reader):
+class LshtcTexts(CorpusReader):
     r"""Documents of a file of texts, five lines each.
 
     The second line holds the document's id between tags, the third its labels, which are numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import (
     SAMPLE,
     Fields,
@@ -23,7 +23,7 @@ from labelgrove.corpus.rows import (
 BATCH = 1000
 
 
-class Lists(Reader):
+class Lists(CorpusReader):
     """Texts and labels in memory.
 
     Parameters
@@ -86,7 +86,7 @@ def _check_sequence(name: str, values: object, length: int) -> None:
         raise InputError(f"there are {length:,} texts, but {len(values):,} {name}")
 
 
-class Rows(Reader):
+class Rows(CorpusReader):
     """Rows with named fields, read in batches; what frames and datasets have in common.
 
     Labels are lists, or strings with a separator, which is guessed as in a CSV file.

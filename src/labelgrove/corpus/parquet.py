@@ -10,13 +10,13 @@ from typing import Any
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import check_file
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
 
 BATCH = 1024
 
 
-class Parquet(Reader):
+class Parquet(CorpusReader):
     """Documents of a Parquet file; labels are a column of lists, or of separated strings.
 
     Parameters

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import COMPRESSIONS, lines, suffix
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
 
 PARTS = {"train": range(2286, 26151), "test": range(26151, 810597)}
@@ -39,7 +39,7 @@ Found = tuple[int, str] | BadRowError
 """The number of a document and its text, or what is wrong with it."""
 
 
-class Rcv1(Reader):
+class Rcv1(CorpusReader):
     r"""The training or the test documents of RCV1-v2, with their topics.
 
     A folder holds the topics, ``rcv1-v2.topics.qrels``, and the documents in one of two forms:

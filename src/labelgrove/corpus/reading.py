@@ -18,7 +18,7 @@ from labelgrove.corpus.parquet import Parquet
 from labelgrove.corpus.rcv1 import Rcv1
 from labelgrove.corpus.repository import FeatureLines, RawTexts, is_header
 from labelgrove.corpus.rows import Fields
-from labelgrove.corpus.tables import Table
+from labelgrove.corpus.tables import TableFile
 
 FORMATS = (
     *("jsonl", "csv", "tsv", "parquet", "annif", "annif-folder", "svmlight", "raw"),
@@ -80,7 +80,7 @@ def read_corpus(
         The field of the id, or None to read none. Only the field ``id`` may be missing.
     separator
         What stands between labels that share a string. Tables guess it when None, see
-        `labelgrove.corpus.tables.Table`; JSON lines take strings only if it is given.
+        `labelgrove.corpus.tables.TableFile`; JSON lines take strings only if it is given.
     quote
         The character that encloses fields of a table, or None if there is none.
     matrix
@@ -115,9 +115,9 @@ def read_corpus(
     if kind == "jsonl":
         return JsonLines(path, fields, separator, on_bad)
     if kind == "csv":
-        return Table(path, (",", ";", "\t"), fields, separator, quote, on_bad)
+        return TableFile(path, (",", ";", "\t"), fields, separator, quote, on_bad)
     if kind == "tsv":
-        return Table(path, ("\t",), fields, separator, quote, on_bad)
+        return TableFile(path, ("\t",), fields, separator, quote, on_bad)
     if kind == "parquet":
         return Parquet(path, fields, separator, on_bad)
     if kind == "annif":

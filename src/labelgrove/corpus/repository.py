@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, load_npz
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
 
 _HEADER = re.compile(r"\s*(\d+)[ \t]+(\d+)[ \t]+(\d+)\s*", re.ASCII)
@@ -37,7 +37,7 @@ def is_header(line: str) -> bool:
     return _HEADER.fullmatch(line) is not None
 
 
-class FeatureLines(Reader):
+class FeatureLines(CorpusReader):
     r"""Documents of a file with the line ``n D L``, then ``label,label feature:value ...`` a line.
 
     The text of a document is its features as they stand in the file; a line without labels
@@ -130,7 +130,7 @@ def _within(line: str, n_features: int, n_labels: int) -> Document:
     return document
 
 
-class RawTexts(Reader):
+class RawTexts(CorpusReader):
     r"""Documents of a text file, one a line, with labels in a file beside it.
 
     Labels are a scipy sparse matrix, documents x labels, where a label is the number of its

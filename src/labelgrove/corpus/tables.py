@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import Reader
+from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 csv.field_size_limit(max(csv.field_size_limit(), 1 << 28))
 
 
-class Table(Reader):
+class TableFile(CorpusReader):
     r"""Documents of a CSV or TSV file, whose first line names the fields.
 
     Fields may be quoted and then hold line ends; blank lines are passed over. Labels stand in
@@ -52,7 +52,7 @@ class Table(Reader):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "docs.csv")
     ...     _ = path.write_text("text,labels\nWind and sun,energy;weather\n")
-    ...     list(Table(path))
+    ...     list(TableFile(path))
     [Document(text='Wind and sun', labels=('energy', 'weather'), id=None)]
     """
 

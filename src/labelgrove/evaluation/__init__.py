@@ -18,7 +18,6 @@ from labelgrove.evaluation.convergence import Curve, convergence, convergence_cu
 from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, frequency_groups
-from labelgrove.evaluation.judged import Judged, judge
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.ranks import (
@@ -31,6 +30,7 @@ from labelgrove.evaluation.ranks import (
     wilcoxon_over_sets,
 )
 from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
+from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.significance import (
@@ -54,11 +54,11 @@ __all__ = [
     "Decision",
     "Difference",
     "Interval",
-    "Judged",
     "OverSets",
     "PrecisionRecall",
     "Ranks",
     "Reliability",
+    "ScoredRanking",
     "SignedRanks",
     "Threshold",
     "additive",
@@ -83,7 +83,6 @@ __all__ = [
     "fit_calibration",
     "frequency_groups",
     "holm",
-    "judge",
     "labels_in_use",
     "overlap",
     "pair_divergence",
@@ -95,6 +94,7 @@ __all__ = [
     "ranks",
     "recall",
     "reliability",
+    "score_ranking",
     "tune_label_thresholds",
     "tune_threshold",
     "wilcoxon",

@@ -11,7 +11,7 @@ from scipy.sparse import csc_array
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.frequency import frequency_groups
-from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.scored_ranking import score_ranking
 
 Ties = Literal["none", "half"]
 
@@ -60,9 +60,9 @@ def areas(Y: Any, ranking: Ranking, *, ties: Ties = "none") -> Areas:
     """
     if ties not in get_args(Ties):
         raise UnknownNameError("way with ties", ties, get_args(Ties))
-    judged = judge(Y, ranking)
-    n, width = judged.Y.shape
-    truth, scores = csc_array(judged.Y), csc_array(ranking.to_csr(width))
+    scored = score_ranking(Y, ranking)
+    n, width = scored.Y.shape
+    truth, scores = csc_array(scored.Y), csc_array(ranking.to_csr(width))
     scores.eliminate_zeros()  # as if it were not listed
     auc, aupr = np.full(width, np.nan), np.full(width, np.nan)
     has = np.zeros(n, bool)
@@ -129,7 +129,7 @@ def areas_by_frequency(
     width = len(found.auc)
     given = np.zeros(width)
     given[: len(np.asarray(counts))] = counts
-    documents = np.bincount(judge(Y, ranking).Y.indices, minlength=width)
+    documents = np.bincount(score_ranking(Y, ranking).Y.indices, minlength=width)
     chosen = np.flatnonzero((documents >= least) & ~np.isnan(found.auc))
     groups = frequency_groups(given[chosen], n_groups)
     return [

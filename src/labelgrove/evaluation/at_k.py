@@ -12,42 +12,42 @@ from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import ndcg as core_ndcg
-from labelgrove.evaluation.judged import Judged
+from labelgrove.evaluation.scored_ranking import ScoredRanking
 
 Floats = NDArray[np.float64]
 
 
-def precision(judged: Judged, k: int) -> Floats:
+def precision(scored: ScoredRanking, k: int) -> Floats:
     """Return the share of the first k places that are hits, shape (n,); k is the divisor always."""
-    shares: Floats = judged.hits[:, :k].sum(axis=1) / k
+    shares: Floats = scored.hits[:, :k].sum(axis=1) / k
     return shares
 
 
-def recall(judged: Judged, k: int) -> Floats:
+def recall(scored: ScoredRanking, k: int) -> Floats:
     """Return the share of the true labels found in the first k places, shape (n,).
 
     0 for a document without a true label.
     """
-    return ratio(judged.hits[:, :k].sum(axis=1), judged.n_true)
+    return ratio(scored.hits[:, :k].sum(axis=1), scored.n_true)
 
 
-def ndcg(judged: Judged, k: int) -> Floats:
+def ndcg(scored: ScoredRanking, k: int) -> Floats:
     """Return nDCG@k, shape (n,); see `labelgrove.core.ranking.ndcg`."""
-    return core_ndcg(judged.ranking, judged.Y, k)
+    return core_ndcg(scored.ranking, scored.Y, k)
 
 
-def coverage(judged: Judged, k: int) -> float:
+def coverage(scored: ScoredRanking, k: int) -> float:
     """Return the share of the truly used labels that are a hit in some document's first k places.
 
     The whole are the labels with at least one document in Y, those of the test set only included.
     """
-    used = int((judged.n_positives > 0).sum())
-    found = np.unique(judged.ranking.labels[:, :k][judged.hits[:, :k]])
+    used = int((scored.n_positives > 0).sum())
+    found = np.unique(scored.ranking.labels[:, :k][scored.hits[:, :k]])
     return len(found) / used if used else 0.0
 
 
 def propensity_gains(
-    judged: Judged, k: int, propensities: NDArray[np.floating], *, discounted: bool = False
+    scored: ScoredRanking, k: int, propensities: NDArray[np.floating], *, discounted: bool = False
 ) -> tuple[Floats, Floats]:
     """Return what each document gained in its first k places, and the most it could, both (n,).
 
@@ -57,7 +57,7 @@ def propensity_gains(
 
     Parameters
     ----------
-    judged
+    scored
         The ranking and its hits.
     k
         Number of places.
@@ -66,22 +66,22 @@ def propensity_gains(
     discounted
         False for PSP, True for PSnDCG.
     """
-    weights = 1.0 / check_propensities(propensities, judged.Y.shape[1])
+    weights = 1.0 / check_propensities(propensities, scored.Y.shape[1])
     discounts = 1.0 / np.log2(np.arange(2, k + 2)) if discounted else np.ones(k)
-    hits = judged.hits[:, :k]
-    places = np.where(hits, weights[judged.ranking.labels[:, :k]], 0.0)
-    gained = places @ discounts[: places.shape[1]]
-    return gained, _best_gains(judged, k, weights, discounts)
+    hits = scored.hits[:, :k]
+    gains = np.where(hits, weights[scored.ranking.labels[:, :k]], 0.0)
+    gained = gains @ discounts[: gains.shape[1]]
+    return gained, _best_gains(scored, k, weights, discounts)
 
 
-def _best_gains(judged: Judged, k: int, weights: Floats, discounts: Floats) -> Floats:
+def _best_gains(scored: ScoredRanking, k: int, weights: Floats, discounts: Floats) -> Floats:
     """Return the gain of a ranking that puts the true labels first, the heaviest ahead."""
-    Y, n = judged.Y, len(judged)
-    rows = np.repeat(np.arange(n), judged.n_true)
+    Y, n = scored.Y, len(scored)
+    rows = np.repeat(np.arange(n), scored.n_true)
     order = np.lexsort((-weights[Y.indices], rows))  # rows are sorted already and stay
-    places = np.arange(len(rows)) - Y.indptr[rows]
-    kept = places < k
-    gains = weights[Y.indices[order[kept]]] * discounts[places[kept]]
+    depth = np.arange(len(rows)) - Y.indptr[rows]  # in such a ranking, from 0
+    kept = depth < k
+    gains = weights[Y.indices[order[kept]]] * discounts[depth[kept]]
     best: Floats = np.bincount(rows[kept], weights=gains, minlength=n).astype(np.float64)
     return best
 

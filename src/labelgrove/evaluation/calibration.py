@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.at_k import ratio
-from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def fit_calibration(Y: Any, ranking: Ranking) -> Calibration:
     >>> round(float(fit_calibration(Y, ranking).apply(0.9)), 2)
     0.5
     """
-    scores, hits = _places(judge(Y, ranking))
+    scores, hits = _scores_and_hits(score_ranking(Y, ranking))
     n_hits = int(hits.sum())
     if n_hits < FEW_HITS:
         return Calibration.identity()
@@ -111,10 +111,10 @@ def fit_calibration(Y: Any, ranking: Ranking) -> Calibration:
     return _isotonic(scores, hits)
 
 
-def _places(judged: Judged) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def _scores_and_hits(scored: ScoredRanking) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return score and hit of each filled place, both (places,)."""
-    filled = judged.ranking.labels >= 0
-    return judged.ranking.scores[filled], judged.hits[filled]
+    filled = scored.ranking.labels >= 0
+    return scored.ranking.scores[filled], scored.hits[filled]
 
 
 def _isotonic(scores: NDArray[np.float32], hits: NDArray[np.bool_]) -> Calibration:
@@ -203,7 +203,7 @@ def reliability(Y: Any, ranking: Ranking, bins: int = 15) -> Reliability:
     """
     if bins < 1:
         raise InputError(f"bins must be at least 1, got {bins}")
-    scores, hits = _places(judge(Y, ranking))
+    scores, hits = _scores_and_hits(score_ranking(Y, ranking))
     inside = np.clip(scores.astype(np.float64), 0.0, 1.0)
     place = np.minimum((inside * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import binary, judge
+from labelgrove.evaluation.scored_ranking import binary, score_ranking
 
 Ints = NDArray[np.int64]
 
@@ -58,12 +58,12 @@ def combinations(
     >>> found["true-unseen"], found["found-unseen"], found["subset-accuracy"]
     (1.0, 1.0, 0.5)
     """
-    judged = judge(Y, ranking)
-    sets = as_decision(threshold).to_csr(ranking, judged.Y.shape[1])
+    scored = score_ranking(Y, ranking)
+    sets = as_decision(threshold).to_csr(ranking, scored.Y.shape[1])
     known: dict[bytes, int] = {}
     _number(binary(train, "train"), known)
     n_seen = len(known)  # what gets a number from here on is unseen
-    true, given = _number(judged.Y, known), _number(sets, known)
+    true, given = _number(scored.Y, known), _number(sets, known)
     right, unseen = true == given, true >= n_seen
     different = {"true": np.unique(true), "given": np.unique(given)}
     found = {name: len(each) for name, each in different.items()}

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.scored_ranking import score_ranking
 
 AT_ONCE = 1 << 21  # pairs that are added up at once: with a low threshold there are very many
 
@@ -62,10 +62,10 @@ def confused_labels(
     >>> confused_labels(csr_array([[1, 0, 0], [1, 1, 0], [1, 0, 0]]), ranking, most=1)
     [Confusion(missed=0, given=1, weight=1.0, documents=1)]
     """
-    judged = judge(Y, ranking)
-    width = judged.Y.shape[1]
+    scored = score_ranking(Y, ranking)
+    width = scored.Y.shape[1]
     named = as_decision(threshold).to_csr(ranking, width).astype(np.float64)
-    true = judged.Y.astype(bool).astype(np.float64)
+    true = scored.Y.astype(bool).astype(np.float64)
     correct = named.multiply(true)
     missed, wrong = csr_array(true - correct), csr_array(named - correct)
     missed.eliminate_zeros()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.scored_ranking import score_ranking
 from labelgrove.evaluation.sets import counts_by_document
 
 Floats = NDArray[np.float64]
@@ -65,20 +65,20 @@ def precision_recall(
     """
     if points < 2:
         raise InputError(f"a curve needs two points or more, got points={points}")
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     filled = ranking.labels >= 0
     scores = ranking.scores[filled]
     order = np.argsort(-scores, kind="stable")
     scores = scores[order]
     # equal scores are in or out together: only the end of each run is a possible cut
     ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)[: len(scores)])
-    correct = np.cumsum(judged.hits[filled][order])[ends]
+    correct = np.cumsum(scored.hits[filled][order])[ends]
     precision = correct / (ends + 1.0)
-    recall = correct / max(judged.Y.nnz, 1)
+    recall = correct / max(scored.Y.nnz, 1)
     kept = _thinned(precision, recall, points)
     chosen = None
     if threshold is not None:
-        total = counts_by_document(judged, as_decision(threshold).mask(ranking)).total()
+        total = counts_by_document(scored, as_decision(threshold).mask(ranking)).total()
         chosen = float(total.precision[0]), float(total.recall[0])
     return PrecisionRecall(
         scores[ends][kept].astype(np.float64), precision[kept], recall[kept], chosen

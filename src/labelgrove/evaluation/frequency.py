@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import judge
+from labelgrove.evaluation.scored_ranking import score_ranking
 from labelgrove.evaluation.sets import averages, counts_by_label
 
 
@@ -86,14 +86,14 @@ def by_frequency(
     >>> [(each["labels"], each["macro-F1"]) for each in groups]
     [(1.0, 1.0), (2.0, 0.5)]
     """
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     given = np.asarray(counts, np.int64)
-    width = judged.Y.shape[1]
+    width = scored.Y.shape[1]
     if given.ndim != 1 or len(given) > width:
         raise InputError(f"counts have shape {given.shape}, but Y has {width} columns")
     padded = np.concatenate([given, np.zeros(width - len(given), np.int64)])
     groups = frequency_groups(padded, n_groups)
-    by_label = counts_by_label(judged, as_decision(threshold).mask(ranking))
+    by_label = counts_by_label(scored, as_decision(threshold).mask(ranking))
     found = []
     for group in range(n_groups):
         member = groups == group

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import binary, check_ranking
+from labelgrove.evaluation.scored_ranking import binary, check_ranking
 from labelgrove.labels.pairs import cooccurrence
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import at_k
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.scores import AT_K, OF_SETS, PROPENSITY, check_width, of_sets, parse
 from labelgrove.evaluation.sets import counts_by_document
 
@@ -97,15 +97,15 @@ def additive(
     {'R@1': 0.75, 'micro-F1': 0.8}
     """
     names = check_metrics(metrics)
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     given = as_decision(threshold).mask(ranking)
     found: dict[str, Additive] = {}
     for metric in names:
         if metric in AVERAGES:
             kind, _, of = metric.partition("-")
-            found[metric] = (_micro if kind == "micro" else _macro)(judged, given, of)
+            found[metric] = (_micro if kind == "micro" else _macro)(scored, given, of)
         else:
-            found[metric] = _mean(judged, given, metric, propensities, n_labels)
+            found[metric] = _mean(scored, given, metric, propensities, n_labels)
     return found
 
 
@@ -124,7 +124,7 @@ def check_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
 
 
 def _mean(
-    judged: Judged,
+    scored: ScoredRanking,
     given: NDArray[np.bool_],
     metric: str,
     propensities: NDArray[np.floating] | None,
@@ -134,16 +134,16 @@ def _mean(
     if name in PROPENSITY:
         if propensities is None:
             raise InputError(f"{metric} needs propensities: LabelSpace.propensities gives them")
-        return Sums(*at_k.propensity_gains(judged, k, propensities, discounted=PROPENSITY[name]))
+        return Sums(*at_k.propensity_gains(scored, k, propensities, discounted=PROPENSITY[name]))
     if name in OF_SETS:
-        values = of_sets(judged, given, name, check_width(n_labels, judged))
+        values = of_sets(scored, given, name, check_width(n_labels, scored))
     else:
-        values = AT_K[name](judged, k)
-    return Sums(values, np.ones(len(judged)))
+        values = AT_K[name](scored, k)
+    return Sums(values, np.ones(len(scored)))
 
 
-def _micro(judged: Judged, given: NDArray[np.bool_], of: str) -> Sums:
-    counts = counts_by_document(judged, given)
+def _micro(scored: ScoredRanking, given: NDArray[np.bool_], of: str) -> Sums:
+    counts = counts_by_document(scored, given)
     part, whole = {
         "precision": (counts.correct, counts.given),
         "recall": (counts.correct, counts.true),
@@ -152,19 +152,19 @@ def _micro(judged: Judged, given: NDArray[np.bool_], of: str) -> Sums:
     return Sums(part.astype(np.float64), whole.astype(np.float64))
 
 
-def _macro(judged: Judged, given: NDArray[np.bool_], of: str) -> LabelSums:
-    true_rows = np.repeat(np.arange(len(judged)), judged.n_true)
-    labels, rows = judged.ranking.labels, np.nonzero(given)[0]
-    used = np.union1d(judged.Y.indices, labels[given])  # the others are in no mean
+def _macro(scored: ScoredRanking, given: NDArray[np.bool_], of: str) -> LabelSums:
+    true_rows = np.repeat(np.arange(len(scored)), scored.n_true)
+    labels, rows = scored.ranking.labels, np.nonzero(given)[0]
+    used = np.union1d(scored.Y.indices, labels[given])  # the others are in no mean
 
     def by_label(numbers: NDArray[np.integer[Any]], documents: NDArray[np.integer[Any]]) -> Any:
-        places = np.searchsorted(used, numbers)
-        cells = (np.ones(len(places)), (places, documents))
-        return csr_array(cells, shape=(len(used), len(judged)))
+        positions = np.searchsorted(used, numbers)
+        cells = (np.ones(len(positions)), (positions, documents))
+        return csr_array(cells, shape=(len(used), len(scored)))
 
-    true = by_label(judged.Y.indices, true_rows)
+    true = by_label(scored.Y.indices, true_rows)
     named = by_label(labels[given], rows)
-    hit = judged.hits[given]
+    hit = scored.hits[given]
     correct = by_label(labels[given][hit], rows[hit])
     both = csr_array(true + named)
     if of == "F1":

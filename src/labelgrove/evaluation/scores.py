@@ -14,7 +14,7 @@ from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import at_k
 from labelgrove.evaluation.decision import Decision, as_decision
-from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.sets import averages, counts_by_document, counts_by_label
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def evaluate(
     ranking
         n documents.
     ks
-        Numbers of places.
+        Depths at which rankings are cut.
     propensities
         p of each label, shape (M,), as `LabelSpace.propensities` gives them.
     threshold
@@ -71,21 +71,21 @@ def evaluate(
     >>> scores["P@2"], scores["R@2"], scores["micro-recall"]
     (0.5, 0.75, 0.6666666666666666)
     """
-    places = _check_ks(ks)
-    judged = judge(Y, ranking)
-    width = check_width(n_labels, judged)
+    depths = _check_ks(ks)
+    scored = score_ranking(Y, ranking)
+    width = check_width(n_labels, scored)
     found = {
-        f"{name}@{k}": float(of(judged, k).mean()) for name, of in AT_K.items() for k in places
+        f"{name}@{k}": float(of(scored, k).mean()) for name, of in AT_K.items() for k in depths
     }
     if propensities is not None:
         for name, discounted in PROPENSITY.items():
-            for k in places:
-                gains = at_k.propensity_gains(judged, k, propensities, discounted=discounted)
+            for k in depths:
+                gains = at_k.propensity_gains(scored, k, propensities, discounted=discounted)
                 found[f"{name}@{k}"] = _share(*gains)
     given = as_decision(threshold).mask(ranking)
-    found |= averages(counts_by_label(judged, given))
-    found |= {name: float(of_sets(judged, given, name, width).mean()) for name in OF_SETS}
-    found |= {f"coverage@{k}": at_k.coverage(judged, k) for k in places}
+    found |= averages(counts_by_label(scored, given))
+    found |= {name: float(of_sets(scored, given, name, width).mean()) for name in OF_SETS}
+    found |= {f"coverage@{k}": at_k.coverage(scored, k) for k in depths}
     return found
 
 
@@ -121,25 +121,25 @@ def per_document(
     [1.0, 0.5]
     """
     name, k = parse(metric)
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     if name in OF_SETS:
         given = as_decision(threshold).mask(ranking)
-        return of_sets(judged, given, name, check_width(n_labels, judged))
+        return of_sets(scored, given, name, check_width(n_labels, scored))
     if name in AT_K:
-        return AT_K[name](judged, k)
+        return AT_K[name](scored, k)
     if propensities is None:
         raise InputError(f"{metric} needs propensities: LabelSpace.propensities gives them")
-    gained, best = at_k.propensity_gains(judged, k, propensities, discounted=PROPENSITY[name])
+    gained, best = at_k.propensity_gains(scored, k, propensities, discounted=PROPENSITY[name])
     return at_k.ratio(gained, np.full(len(gained), best.mean()))
 
 
-def of_sets(judged: Judged, given: NDArray[np.bool_], name: str, n_labels: int) -> Floats:
+def of_sets(scored: ScoredRanking, given: NDArray[np.bool_], name: str, n_labels: int) -> Floats:
     """Return a metric of ``OF_SETS`` of each document, shape (n,)."""
-    counts = counts_by_document(judged, given)
+    counts = counts_by_document(scored, given)
     if name == "samples-F1":
         return counts.f1
     if name == "hamming-loss":
-        return at_k.ratio(counts.wrong, np.full(len(judged), n_labels))
+        return at_k.ratio(counts.wrong, np.full(len(scored), n_labels))
     return np.where(counts.wrong == 0, 1.0, 0.0)
 
 
@@ -180,19 +180,19 @@ def labels_in_use(Y: csr_array, n_known: int) -> int:
 
 
 def _check_ks(ks: Iterable[int]) -> list[int]:
-    places = sorted(set(ks))
-    for k in places:
+    depths = sorted(set(ks))
+    for k in depths:
         if k < 1:
             raise InputError(f"ks must be at least 1, got {k}")
-    return places
+    return depths
 
 
-def check_width(n_labels: int | None, judged: Judged) -> int:
+def check_width(n_labels: int | None, scored: ScoredRanking) -> int:
     """Return the number of labels that the Hamming loss is averaged over."""
     if n_labels is None:
-        return max(int(judged.Y.shape[1]), 1)
-    named = judged.ranking.labels
-    used = len(np.union1d(judged.Y.indices, named[named >= 0]))
+        return max(int(scored.Y.shape[1]), 1)
+    named = scored.ranking.labels
+    used = len(np.union1d(scored.Y.indices, named[named >= 0]))
     if n_labels < max(used, 1):
         raise InputError(f"n_labels is {n_labels}, but {used} labels are true or ranked")
     return n_labels

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.evaluation.at_k import ratio
-from labelgrove.evaluation.judged import Judged
+from labelgrove.evaluation.scored_ranking import ScoredRanking
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,22 +72,22 @@ class Counts:
         return self[(self.given > 0) | (self.true > 0)]
 
 
-def counts_by_label(judged: Judged, given: NDArray[np.bool_]) -> Counts:
+def counts_by_label(scored: ScoredRanking, given: NDArray[np.bool_]) -> Counts:
     """Count by label, m = M; ``given`` tells which places are given, shape (n, k)."""
-    labels, width = judged.ranking.labels, judged.Y.shape[1]
+    labels, width = scored.ranking.labels, scored.Y.shape[1]
     return Counts(
-        np.bincount(labels[given & judged.hits], minlength=width),
+        np.bincount(labels[given & scored.hits], minlength=width),
         np.bincount(labels[given], minlength=width),
-        judged.n_positives,
+        scored.n_positives,
     )
 
 
-def counts_by_document(judged: Judged, given: NDArray[np.bool_]) -> Counts:
+def counts_by_document(scored: ScoredRanking, given: NDArray[np.bool_]) -> Counts:
     """Count by document, m = n; ``given`` tells which places are given, shape (n, k)."""
     return Counts(
-        (given & judged.hits).sum(axis=1, dtype=np.int64),
+        (given & scored.hits).sum(axis=1, dtype=np.int64),
         given.sum(axis=1, dtype=np.int64),
-        judged.n_true,
+        scored.n_true,
     )
 
 

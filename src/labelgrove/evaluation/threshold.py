@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation.at_k import ratio
-from labelgrove.evaluation.judged import Judged, judge
+from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 
 GOALS = ("micro-F1", "macro-F1")
 FALLBACK = 0.5  # where no threshold is better than another
@@ -55,15 +55,15 @@ def tune_threshold(
     """
     if goal not in GOALS:
         raise UnknownNameError("goal", goal, GOALS)
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     if at_least_one:
         scores = ranking.scores.copy()
         scores[:, :1] = np.inf
-        judged = replace(judged, ranking=Ranking(ranking.labels, scores))
-    scores, hits, labels = _best_first(judged)
+        scored = replace(scored, ranking=Ranking(ranking.labels, scores))
+    scores, hits, labels = _best_first(scored)
     if not hits.any():
         return Threshold(FALLBACK, 0.0)
-    true = judged.n_positives
+    true = scored.n_positives
     curve = _micro(hits, true) if goal == "micro-F1" else _macro(hits, labels, true)
     # equal scores are in or out together: only the end of each run is a possible cut
     ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
@@ -109,12 +109,12 @@ def tune_label_thresholds(
     >>> tune_label_thresholds(Y, ranking, 2, 0.25, strength=2).tolist()
     [0.3333333432674408, 0.375]
     """
-    judged = judge(Y, ranking)
+    scored = score_ranking(Y, ranking)
     found = np.full(n_labels, common, np.float32)
-    scores, hits, labels = _best_first(judged)
+    scores, hits, labels = _best_first(scored)
     if not hits.any():
         return found
-    order, starts, f1 = _f1_by_label(hits, labels, judged.n_positives)
+    order, starts, f1 = _f1_by_label(hits, labels, scored.n_positives)
     scores, labels = scores[order].astype(np.float64), labels[order]
     lengths = np.diff(np.append(starts, len(labels)))
     last = np.append(labels[1:] != labels[:-1], True)  # place of its label
@@ -126,19 +126,19 @@ def tune_label_thresholds(
     high, low = scores[cuts], scores[np.minimum(cuts + 1, len(scores) - 1)]
     middle = ((high + low) / 2).astype(np.float32)
     own = np.where(last[cuts] | (middle <= low), high, middle)
-    true = judged.n_positives[labels[cuts]]
+    true = scored.n_positives[labels[cuts]]
     found[labels[cuts]] = (true * own + strength * common) / (true + strength)
     return found
 
 
 def _best_first(
-    judged: Judged,
+    scored: ScoredRanking,
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int32]]:
     """Return scores, hits and labels of the filled places, highest score first; (places,)."""
-    filled = judged.ranking.labels >= 0
-    scores = judged.ranking.scores[filled]
+    filled = scored.ranking.labels >= 0
+    scores = scored.ranking.scores[filled]
     order = np.argsort(-scores, kind="stable")
-    return scores[order], judged.hits[filled][order], judged.ranking.labels[filled][order]
+    return scores[order], scored.hits[filled][order], scored.ranking.labels[filled][order]
 
 
 def _micro(hits: NDArray[np.bool_], true: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -212,8 +212,8 @@ def k_means_of(
         return np.arange(n, dtype=np.int32)
     if k == 1:
         return np.zeros(n, np.int32)
-    places = np.full(matrix[-1], -1, np.int32)
-    *local, n_features = kernels.local_rows(*matrix[:-1], rows, places)
+    slots = np.full(matrix[-1], -1, np.int32)
+    *local, n_features = kernels.local_rows(*matrix[:-1], rows, slots)
     sums = np.zeros((n_features, k), np.float32)
     scales = np.ones(k, np.float32)
     starts = np.full(n, -1, np.int32)

@@ -76,9 +76,9 @@ class IdRows:
         n_known = len(self._known)
         if width is None:
             width = n_known + len(self._new)
-            places = np.arange(width, dtype=np.int32)
-            places[[self._new[label] for label in self.new_ids()]] = np.arange(n_known, width)
-            numbers = places[numbers]
+            columns = np.arange(width, dtype=np.int32)
+            columns[[self._new[label] for label in self.new_ids()]] = np.arange(n_known, width)
+            numbers = columns[numbers]
         else:
             kept = numbers < width
             offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]

@@ -73,8 +73,8 @@ class IntLists(Sequence[tuple[int, ...]]):
         offsets = np.zeros(len(order) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         # place inside its own list, shifted to where that list starts here
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[order] - offsets[:-1], lengths)
-        return IntLists(offsets, self.indices[places])
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[order] - offsets[:-1], lengths)
+        return IntLists(offsets, self.indices[positions])
 
     def inverted(self, n: int) -> IntLists:
         """Return for each of ``n`` numbers the lists it stands in: parents become children."""

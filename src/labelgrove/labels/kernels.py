@@ -71,10 +71,10 @@ def heaviest_entries(indptr, data, m):
 
 
 @njit(cache=True, nogil=True)
-def local_rows(indptr, indices, data, rows, places):
+def local_rows(indptr, indices, data, rows, slots):
     """Copy some rows, their features renumbered by first use, so that a node's sums are small.
 
-    `places` is a workspace of one -1 for each feature, and is left so.
+    `slots` is a workspace of one -1 for each feature, and is left so.
     Returns offsets, features, values and the number of features.
     """
     n = len(rows)
@@ -83,20 +83,20 @@ def local_rows(indptr, indices, data, rows, places):
         offsets[i + 1] = offsets[i] + indptr[rows[i] + 1] - indptr[rows[i]]
     features = np.empty(offsets[n], np.int32)
     values = np.empty(offsets[n], np.float32)
-    used = np.empty(min(offsets[n], len(places)), np.int32)
+    used = np.empty(min(offsets[n], len(slots)), np.int32)
     m = 0
     for i in range(n):
         shift = indptr[rows[i]] - offsets[i]
         for j in range(offsets[i], offsets[i + 1]):
             feature = indices[j + shift]
-            if places[feature] < 0:
-                places[feature] = m
+            if slots[feature] < 0:
+                slots[feature] = m
                 used[m] = feature
                 m += 1
-            features[j] = places[feature]
+            features[j] = slots[feature]
             values[j] = data[j + shift]
     for j in range(m):
-        places[used[j]] = -1
+        slots[used[j]] = -1
     return offsets, features, values, m
 
 
@@ -200,12 +200,12 @@ def halve_nodes(
 
     Node v holds the rows order[bounds[v]:bounds[v + 1]], sorted; so do its halves afterwards.
     """
-    places = np.full(n_features, -1, np.int32)
+    slots = np.full(n_features, -1, np.int32)
     for v in range(begin, end):
         rows = order[bounds[v] : bounds[v + 1]].copy()
         if len(rows) < 2:
             continue
-        offsets, features, values, m = local_rows(indptr, indices, data, rows, places)
+        offsets, features, values, m = local_rows(indptr, indices, data, rows, slots)
         left = halve(offsets, features, values, m, firsts[v], seconds[v], steps, rounds, tolerance)
         there = bounds[v]
         for i in range(len(rows)):

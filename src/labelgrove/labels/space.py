@@ -213,9 +213,9 @@ class LabelSpace:
         new = np.array(sorted(new.tolist(), key=wide.ids.__getitem__), np.int64)
         numbers = np.concatenate([np.arange(self.n_labels), new])
         found = wide._with_labels(numbers, counts[numbers], self.n_documents + len(rows))
-        places = np.empty(len(wide), np.int32)
-        places[numbers] = np.arange(len(numbers))
-        Y = csr_array((Y.data, places[Y.indices], Y.indptr), shape=(len(rows), len(numbers)))
+        columns = np.empty(len(wide), np.int32)
+        columns[numbers] = np.arange(len(numbers))
+        Y = csr_array((Y.data, columns[Y.indices], Y.indptr), shape=(len(rows), len(numbers)))
         Y.sort_indices()
         return found, Y
 
@@ -244,8 +244,8 @@ class LabelSpace:
         others = np.ones(len(self.ids), np.bool_)
         others[numbers] = False
         order = np.concatenate([numbers, np.flatnonzero(others)])
-        places = np.empty(len(order), np.int32)
-        places[order] = np.arange(len(order))
+        columns = np.empty(len(order), np.int32)
+        columns[order] = np.arange(len(order))
         parents = self.parents.taken(order)
         chosen = order.tolist()
         return LabelSpace(
@@ -255,7 +255,7 @@ class LabelSpace:
             names=[self.names[i] for i in chosen],
             descriptions=[self.descriptions[i] for i in chosen],
             alternatives=[self.alternatives[i] for i in chosen],
-            parents=IntLists(parents.offsets, places[parents.indices]),
+            parents=IntLists(parents.offsets, columns[parents.indices]),
         )
 
     def _with_ids(self, ids: Sequence[str]) -> LabelSpace:

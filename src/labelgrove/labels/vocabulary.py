@@ -113,7 +113,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
 
 def _read_table(path: Path) -> Vocabulary:
     concepts: dict[str, Concept] = {}
-    places: dict[str, int] = {}
+    lines_of: dict[str, int] = {}
     columns: Sequence[str] = COLUMNS
     for number, line in _numbered(path):
         cells = [cell.strip() for cell in line.split("\t")]
@@ -133,20 +133,20 @@ def _read_table(path: Path) -> Vocabulary:
             raise BadRowError("the id is empty", str(path), number)
         if key in concepts:
             raise BadRowError(
-                f"the id {key!r} stands in line {places[key]} already", str(path), number
+                f"the id {key!r} stands in line {lines_of[key]} already", str(path), number
             )
-        places[key] = number
+        lines_of[key] = number
         concepts[key] = Concept(
             name=row.get("name") or key,
             parents=tuple(dict.fromkeys(bare(one) for one in _split(row.get("parents", "")))),
             description=row.get("description", ""),
             alternatives=tuple(dict.fromkeys(_split(row.get("alternatives", "")))),
         )
-    _check_parents(path, concepts, places)
+    _check_parents(path, concepts, lines_of)
     return Vocabulary(concepts, str(path))
 
 
-def _check_parents(path: Path, concepts: dict[str, Concept], places: dict[str, int]) -> None:
+def _check_parents(path: Path, concepts: dict[str, Concept], lines_of: dict[str, int]) -> None:
     if not concepts:
         raise InputError(f"{path} is empty: it has no line with an id and a name")
     for key, concept in concepts.items():
@@ -155,7 +155,7 @@ def _check_parents(path: Path, concepts: dict[str, Concept], places: dict[str, i
                 raise BadRowError(
                     f"{key!r} has the unknown parent {parent!r}; give it a line of its own",
                     str(path),
-                    places[key],
+                    lines_of[key],
                 )
 
 

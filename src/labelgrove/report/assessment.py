@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.progress import Progress
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
-from labelgrove.evaluation import Decision, Judged, judge, labels_in_use
+from labelgrove.evaluation import Decision, ScoredRanking, labels_in_use, score_ranking
 from labelgrove.labels import LabelSpace
-from labelgrove.report.choosing import Chosen, choose
+from labelgrove.report.choosing import ChosenDocument, choose
 from labelgrove.tagger import Scores, Tagger
-
-PLACES = 100  # labels asked for per document: those of AttentionXML's Table 6
+from labelgrove.tagger.scoring import evaluate_ranking, rank_corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,12 @@ class Assessment:
         What was asked.
     test
         Name of the documents' file.
-    judged
+    scored
         Ranking, truth (n, M) and hits.
     decision
         From which probability on a label is given.
     ks
-        The places at which rankings are cut.
+        The depths at which rankings are cut.
     scores
         All metrics, what a reader should know of them, and what reading and tagging took.
     names
@@ -49,12 +49,12 @@ class Assessment:
 
     tagger: Tagger
     test: str
-    judged: Judged
+    scored: ScoredRanking
     decision: Decision
     ks: tuple[int, ...]
     scores: Scores
     names: Sequence[str]
-    examples: Sequence[tuple[Chosen, Document]]
+    examples: Sequence[tuple[ChosenDocument, Document]]
     skipped: int
 
     @property
@@ -65,17 +65,17 @@ class Assessment:
     @property
     def given(self) -> NDArray[np.bool_]:
         """Which places are given, shape (n, k)."""
-        return self.decision.mask(self.judged.ranking)
+        return self.decision.mask(self.scored.ranking)
 
     @property
     def n_used(self) -> int:
         """Number of labels that training or test documents have."""
-        return labels_in_use(self.judged.Y, self.space.n_labels)
+        return labels_in_use(self.scored.Y, self.space.n_labels)
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """Training documents of each column of the truth, shape (M,)."""
-        counts = np.zeros(self.judged.Y.shape[1], np.int64)
+        counts = np.zeros(self.scored.Y.shape[1], np.int64)
         counts[: self.space.n_labels] = self.space.counts
         return counts
 
@@ -101,17 +101,17 @@ def assess(
     """
     decision = tagger.decision(threshold)
     began = time.monotonic()
-    ranking, Y = tagger.rank_known(corpus, k=max(PLACES, *ks), progress=progress)
+    ranking, Y = rank_corpus(tagger.learned_, corpus, max(RANKING_DEPTH, *ks), progress=progress)
     seconds = time.monotonic() - began
-    scores = tagger.judge(ranking, Y, ks=ks, threshold=threshold)
+    scores = evaluate_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
     scores.seconds = seconds
-    judged = judge(Y, ranking)
-    chosen = {each.row: each for each in choose(judged, decision.mask(ranking))}
+    scored = score_ranking(Y, ranking)
+    chosen = {each.row: each for each in choose(scored, decision.mask(ranking))}
     names, documents = _read_again(tagger.labels_, corpus, chosen)
     return Assessment(
         tagger=tagger,
         test=corpus.name,
-        judged=judged,
+        scored=scored,
         decision=decision,
         ks=ks,
         scores=scores,

@@ -7,20 +7,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.evaluation import Judged, counts_by_document
+from labelgrove.evaluation import ScoredRanking, counts_by_document
 
 KINDS = ("all right", "partly right", "badly wrong")
 EACH = 3  # documents of a kind
 
 
-class Chosen(NamedTuple):
+class ChosenDocument(NamedTuple):
     """A document that is shown: its row, counted from 0, and its kind."""
 
     row: int
     kind: str
 
 
-def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[Chosen]:
+def choose(
+    scored: ScoredRanking, given: NDArray[np.bool_], each: int = EACH
+) -> list[ChosenDocument]:
     """Choose documents of each kind, evenly spread over the test set.
 
     With three of a kind they are those nearest to a sixth, a half and five sixths of the way
@@ -28,7 +30,7 @@ def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[C
 
     Parameters
     ----------
-    judged
+    scored
         The ranking and its hits.
     given
         Which places are given, shape (n, k).
@@ -39,13 +41,13 @@ def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[C
     --------
     >>> from scipy.sparse import csr_array
     >>> from labelgrove.core.ranking import Ranking
-    >>> from labelgrove.evaluation import judge
+    >>> from labelgrove.evaluation import score_ranking
     >>> ranking = Ranking(np.array([[0], [0], [0]]), np.ones((3, 1)))
-    >>> judged = judge(csr_array([[1, 0], [1, 1], [0, 1]]), ranking)
-    >>> [each.kind for each in choose(judged, np.ones((3, 1), bool))]
+    >>> scored = score_ranking(csr_array([[1, 0], [1, 1], [0, 1]]), ranking)
+    >>> [each.kind for each in choose(scored, np.ones((3, 1), bool))]
     ['all right', 'partly right', 'badly wrong']
     """
-    counts = counts_by_document(judged, given)
+    counts = counts_by_document(scored, given)
     labelled = counts.true > 0
     right, wrong = labelled & (counts.wrong == 0), labelled & (counts.correct == 0)
     found = []
@@ -53,5 +55,5 @@ def choose(judged: Judged, given: NDArray[np.bool_], each: int = EACH) -> list[C
         rows = np.flatnonzero(member)
         n = min(each, len(rows))
         spread = (np.arange(n) + 0.5) * len(rows) / max(n, 1)
-        found += [Chosen(int(row), kind) for row in rows[spread.astype(np.int64)]]
+        found += [ChosenDocument(int(row), kind) for row in rows[spread.astype(np.int64)]]
     return found

@@ -36,7 +36,7 @@ COMMAND = 4000  # characters of the command
 
 def time_and_memory(assessment: Assessment, folder: Path) -> Section:
     """Return what tagging took, and the scores on held-out documents beside those of the test."""
-    n, seconds = len(assessment.judged), assessment.scores.seconds
+    n, seconds = len(assessment.scored), assessment.scores.seconds
     peak = peak_memory()
     facts = {
         "Tagging": f"{duration(seconds)} for {several(n, 'document')}, reading included",

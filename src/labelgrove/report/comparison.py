@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
@@ -38,7 +39,7 @@ from labelgrove.evaluation.resampling import (
 )
 from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
 from labelgrove.labels import LabelSpace
-from labelgrove.report.contestants import PLACES, Contestant, alike
+from labelgrove.report.contestants import Contestant, alike
 from labelgrove.report.wording import GROUPS, several
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
@@ -47,7 +48,7 @@ LEVEL = 0.05
 FOR_A_PAIR = 200  # samples; p-values from fewer could not be small after Holm's correction
 
 
-class Pair(NamedTuple):
+class PairedTaggers(NamedTuple):
     """Two contestants by one metric, the better one first.
 
     Parameters
@@ -115,7 +116,7 @@ class Comparison:
     metrics: tuple[str, ...]
     contestants: Sequence[Contestant]
     scores: Sequence[Mapping[str, Interval]]
-    pairs: Sequence[Pair]
+    pairs: Sequence[PairedTaggers]
     group_sizes: Sequence[int]
     groups: Sequence[Sequence[Mapping[str, float]]]
     resamples: int
@@ -216,15 +217,15 @@ def compare(
     )
 
 
-def places(metrics: Iterable[str]) -> int:
-    """Return how many labels per document the metrics look at, at least 100.
+def ranking_depth(metrics: Iterable[str]) -> int:
+    """Return how many labels per document the metrics need, at least 100.
 
     Examples
     --------
-    >>> places(["P@5", "nDCG@200", "micro-F1"])
+    >>> ranking_depth(["P@5", "nDCG@200", "micro-F1"])
     200
     """
-    return max(PLACES, *(int(f"0{metric.partition('@')[2]}") for metric in metrics))
+    return max(RANKING_DEPTH, *(int(f"0{metric.partition('@')[2]}") for metric in metrics))
 
 
 def _pairs(
@@ -232,10 +233,10 @@ def _pairs(
     scores: Sequence[Mapping[str, Interval]],
     parts: Sequence[Mapping[str, Additive]],
     samples: Sequence[Mapping[str, NDArray[np.float64]]],
-) -> list[Pair]:
+) -> list[PairedTaggers]:
     """Return all pairs by one metric, p-values corrected for their number."""
     sign = -1 if metric in LOWER_IS_BETTER else 1
-    found: list[Pair] = []
+    found: list[PairedTaggers] = []
     for pair in combinations(range(len(scores)), 2):
         # the better one first, of equal ones that which was given first
         ahead = without_noise(scores[pair[0]][metric].value - scores[pair[1]][metric].value)
@@ -250,13 +251,13 @@ def _pairs(
             p = wilcoxon(own.part, other.part).p
             gaps = without_noise(sign * (own.part - other.part))
             better, worse = int((gaps > 0).sum()), int((gaps < 0).sum())
-        found.append(Pair(metric, first, second, *gap, p, better, worse))
+        found.append(PairedTaggers(metric, first, second, *gap, p, better, worse))
     if parts[0][metric].part.shape[-1] < FEWEST:
         return [each._replace(low=None, high=None, p=None, wilcoxon=None) for each in found]
     return _corrected(found)
 
 
-def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+def _corrected(pairs: Sequence[PairedTaggers]) -> list[PairedTaggers]:
     by_bootstrap = holm([pair.p for pair in pairs if pair.p is not None])
     by_ranks = holm([pair.wilcoxon for pair in pairs if pair.wilcoxon is not None])
     return [
@@ -281,7 +282,9 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
         by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups, threshold=decision)
         for decision in (Decision(top=FOUND_IN), asked.decision)
     )
-    ranked = areas_by_frequency(Y, asked.ranking.top(PLACES), space.counts, n_groups=n_groups)
+    ranked = areas_by_frequency(
+        Y, asked.ranking.top(RANKING_DEPTH), space.counts, n_groups=n_groups
+    )
     return [
         {
             "found": one["micro-recall"],

@@ -14,7 +14,7 @@ import numpy as np
 
 from labelgrove.core import storage
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, overlap
 from labelgrove.labels import LabelSpace
@@ -22,9 +22,9 @@ from labelgrove.report.memory import peak_memory, reset_peak_memory
 from labelgrove.report.tables import Table
 from labelgrove.tagger import Tagger
 from labelgrove.tagger.combining import together
+from labelgrove.tagger.scoring import rank_corpus
 
-PLACES = 100  # labels asked for per document, as `Tagger.evaluate` does
-SHARED = (1, 2, 3, 4, 5)  # places among which labels in common are counted
+SHARED = (1, 2, 3, 4, 5)  # depths to which labels in common are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def ask(
     corpus: Corpus,
     *,
     name: str,
-    k: int = PLACES,
+    k: int = RANKING_DEPTH,
     threshold: float | str = "auto",
     progress: Progress | None = None,
 ) -> Contestant:
@@ -102,7 +102,7 @@ def ask(
     decision = tagger.decision(threshold)
     tagger.rank([document.text for document in islice(corpus, 1)], k)
     began = time.perf_counter()
-    ranking, _ = tagger.rank_known(corpus, k=k, progress=progress)
+    ranking, _ = rank_corpus(tagger.learned_, corpus, k, progress=progress)
     seconds = time.perf_counter() - began
     return Contestant(name, tagger.model_.name, tagger.labels_, ranking, decision, seconds)
 
@@ -111,7 +111,7 @@ def ask_saved(
     folders: Sequence[str | os.PathLike[str]],
     corpus: Corpus,
     *,
-    k: int = PLACES,
+    k: int = RANKING_DEPTH,
     threshold: float | str = "auto",
     threads: int | None = None,
     progress: Progress,

@@ -50,7 +50,7 @@ def evaluation_report(
             sections.append(part(assessment))
             shown.advance()
     lead = (
-        f"The tagger {folder.resolve().name} on {several(len(assessment.judged), 'document')} of "
+        f"The tagger {folder.resolve().name} on {several(len(assessment.scored), 'document')} of "
         f"{Path(assessment.test).name}."
     )
     return page(

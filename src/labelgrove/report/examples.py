@@ -10,7 +10,7 @@ import numpy as np
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.core.types import Document
 from labelgrove.report.assessment import Assessment
-from labelgrove.report.choosing import EACH, KINDS, Chosen
+from labelgrove.report.choosing import EACH, KINDS, ChosenDocument
 from labelgrove.report.page import Section, paragraph, text
 from labelgrove.report.reasons import heaviest, marked, passage, shares_of, similar
 from labelgrove.report.wording import named, several
@@ -60,7 +60,7 @@ def _how_chosen(assessment: Assessment) -> str:
 
 def _reason(assessment: Assessment, row: int, document: Document) -> Reason | None:
     """Return why the document got its best label, or None if it got none at all."""
-    best = next(assessment.judged.ranking.row(row), None)
+    best = next(assessment.scored.ranking.row(row), None)
     if best is None:
         return None
     try:
@@ -71,7 +71,7 @@ def _reason(assessment: Assessment, row: int, document: Document) -> Reason | No
 
 
 def _article(
-    assessment: Assessment, chosen: Chosen, document: Document, reason: Reason | None
+    assessment: Assessment, chosen: ChosenDocument, document: Document, reason: Reason | None
 ) -> str:
     title = f"Document {chosen.row + 1:,}"
     if document.id is not None:
@@ -118,22 +118,22 @@ def _because(assessment: Assessment, reason: Reason | None) -> str:
 
 def _labels(assessment: Assessment, row: int) -> str:
     """Return the labels of a document: right, wrong and missed, each kind on a line."""
-    judged, names = assessment.judged, assessment.names
-    ranked = list(judged.ranking.row(row))
-    given, hits = (part[row, : len(ranked)] for part in (assessment.given, judged.hits))
+    scored, names = assessment.scored, assessment.names
+    ranked = list(scored.ranking.row(row))
+    given, hits = (part[row, : len(ranked)] for part in (assessment.given, scored.hits))
     named_scores = [f"{named(names[label])} {score:.2f}" for label, score in ranked]
     right = [each for each, yes in zip(named_scores, given & hits, strict=True) if yes]
     wrong = [each for each, yes in zip(named_scores, given & ~hits, strict=True) if yes]
     found = {label for (label, _), yes in zip(ranked, given & hits, strict=True) if yes}
-    places = {label: (place, score) for place, (label, score) in enumerate(ranked, 1)}
-    true = judged.Y.indices[judged.Y.indptr[row] : judged.Y.indptr[row + 1]]
+    ranked_at = {label: (place, score) for place, (label, score) in enumerate(ranked, 1)}
+    true = scored.Y.indices[scored.Y.indptr[row] : scored.Y.indptr[row + 1]]
     missed = []
     for label in np.asarray(true).tolist():
         if label in found:
             continue
         where = "not among the ranked"
-        if label in places:
-            where = f"{places[label][1]:.2f}, place {places[label][0]}"
+        if label in ranked_at:
+            where = f"{ranked_at[label][1]:.2f}, place {ranked_at[label][0]}"
         elif label >= assessment.space.n_labels:
             where = "not in training"
         missed.append(f"{named(names[label])} ({where})")

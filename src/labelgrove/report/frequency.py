@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.evaluation import areas_by_frequency, by_frequency, counts_by_label
 from labelgrove.evaluation.frequency import frequency_groups
-from labelgrove.report.assessment import PLACES, Assessment
+from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import FAINT, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.tables import Table
@@ -22,16 +23,20 @@ POINTS = 400  # labels drawn in a curve
 
 def frequent_and_rare(assessment: Assessment) -> Section:
     """Return the scores of three groups of labels with equal shares of all occurrences."""
-    judged = assessment.judged
+    scored = assessment.scored
     sets = by_frequency(
-        judged.Y,
-        judged.ranking,
+        scored.Y,
+        scored.ranking,
         assessment.counts,
         n_groups=len(GROUPS),
         threshold=assessment.decision,
     )
     ranked = areas_by_frequency(
-        judged.Y, judged.ranking.top(PLACES), assessment.counts, n_groups=len(GROUPS), least=LEAST
+        scored.Y,
+        scored.ranking.top(RANKING_DEPTH),
+        assessment.counts,
+        n_groups=len(GROUPS),
+        least=LEAST,
     )
     body = [paragraph(ABOUT_GROUPS), _bars(sets, ranked), _sets_table(assessment, sets)]
     if any(each["labels"] for each in ranked):
@@ -63,9 +68,9 @@ def _bar_figure(
     def draw(axes: Any) -> None:
         width = 0.8 / len(bars)
         for number, (name, key) in enumerate(bars.items()):
-            places = np.arange(len(groups)) + (number - (len(bars) - 1) / 2) * width
+            positions = np.arange(len(groups)) + (number - (len(bars) - 1) / 2) * width
             heights = [100 * np.nan_to_num(each[key]) for each in groups]
-            axes.bar(places, heights, width * 0.9, label=name, color=SERIES[number])
+            axes.bar(positions, heights, width * 0.9, label=name, color=SERIES[number])
         axes.set_xticks(range(len(groups)), GROUPS)
         axes.grid(visible=False, axis="x")
         axes.set_ylim(0, 102)
@@ -77,7 +82,7 @@ def _bar_figure(
 
 def _sets_table(assessment: Assessment, sets: Sequence[Mapping[str, float]]) -> str:
     counts = assessment.counts
-    used = (counts > 0) | (assessment.judged.n_positives > 0)  # not concepts that nobody uses
+    used = (counts > 0) | (assessment.scored.n_positives > 0)  # not concepts that nobody uses
     groups = frequency_groups(counts, len(GROUPS))
     keys = ("micro-precision", "micro-recall", "micro-F1", "macro-F1")
     rows = []
@@ -103,8 +108,9 @@ def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
         title="Labels ranked, %",
     )
     how = (
-        f"Groups of the labels with at least {LEAST} test documents, from the best {PLACES} labels "
-        "of each document; a document for which its label is not among these earns nothing (Table "
+        f"Groups of the labels with at least {LEAST} test documents, from the best "
+        f"{RANKING_DEPTH} labels of each document; a document for which its label is "
+        "not among these earns nothing (Table "
         "6 of the AttentionXML paper)."
     )
     return table.html() + paragraph(ABOUT_AREAS, kind="quiet") + paragraph(how, kind="quiet")
@@ -113,7 +119,7 @@ def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
 def spread(assessment: Assessment) -> Section:
     """Return how frequent labels are in training, and which were ever given."""
     n_labels = assessment.space.n_labels
-    by_label = counts_by_label(assessment.judged, assessment.given)
+    by_label = counts_by_label(assessment.scored, assessment.given)
     counts = assessment.space.counts
     order = np.argsort(-counts, kind="stable")
     given, true = by_label.given[:n_labels] > 0, by_label.true[:n_labels] > 0

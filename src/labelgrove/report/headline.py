@@ -25,7 +25,7 @@ MEANINGS = {
 FIRST_RIGHT = "how often the first label is right"
 CURVES = ("P", "R", "nDCG", "PSP")
 FURTHEST = 10  # the last k of the curves
-MOST_PLACES = 10  # of the table
+MOST_DEPTHS = 10  # rows of the table
 FEW = 30  # documents below which an interval is rough
 Intervals = Mapping[str, Interval]
 
@@ -35,7 +35,7 @@ def intervals(assessment: Assessment) -> dict[str, Interval]:
 
     Coverage is no sum over documents and has none.
     """
-    judged = assessment.judged
+    scored = assessment.scored
     listed = {*map(str, _listed(assessment)), ""}
     names = [
         name
@@ -44,19 +44,19 @@ def intervals(assessment: Assessment) -> dict[str, Interval]:
     ]
     names += [f"{metric}@{k}" for metric in CURVES for k in _ks(assessment)]
     parts = additive(
-        judged.Y,
-        judged.ranking,
+        scored.Y,
+        scored.ranking,
         dict.fromkeys(names),
-        propensities=assessment.space.propensities(n_columns=judged.Y.shape[1]),
+        propensities=assessment.space.propensities(n_columns=scored.Y.shape[1]),
         threshold=assessment.decision,
         n_labels=assessment.n_used,
     )
-    return bootstrap(parts, resamples=enough_samples(len(judged)))
+    return bootstrap(parts, resamples=enough_samples(len(scored)))
 
 
 def headline(assessment: Assessment, found: Intervals) -> Section:
     """Return the most important scores as cards, and those of label sets in a table."""
-    n = len(assessment.judged)
+    n = len(assessment.scored)
     rows = [
         [name, percent(value), _span(found.get(name), n)]
         for name, value in assessment.scores.items()
@@ -75,7 +75,7 @@ def headline(assessment: Assessment, found: Intervals) -> Section:
 def notes(assessment: Assessment) -> list[str]:
     """Return what a reader should know of the scores, and what is not as it should be."""
     found = list(assessment.scores.notes)
-    n = len(assessment.judged)
+    n = len(assessment.scored)
     if assessment.skipped:
         found.append(f"{several(assessment.skipped, 'bad row')} of the test file skipped")
     if n < FEW:
@@ -90,7 +90,7 @@ def notes(assessment: Assessment) -> list[str]:
 
 def by_k(assessment: Assessment, found: Intervals) -> Section:
     """Return how scores change with the number of labels that are looked at."""
-    n, ks, scores = len(assessment.judged), _ks(assessment), assessment.scores
+    n, ks, scores = len(assessment.scored), _ks(assessment), assessment.scores
     metrics = dict.fromkeys(name.partition("@")[0] for name in scores if "@" in name)
     rows = []
     for metric in metrics:
@@ -99,12 +99,12 @@ def by_k(assessment: Assessment, found: Intervals) -> Section:
             span = f" ({_span(found[name], n)})" if name in found and n > 1 else ""
             row.append(percent(scores[name]) + span)
         rows.append(row)
-    shown, n_places = _listed(assessment), len(set(assessment.ks))
+    shown, n_depths = _listed(assessment), len(set(assessment.ks))
     body = [Table(["%, with 95% interval", *(f"@{k}" for k in shown)], rows).html()]
     if len(ks) > 1:
         body.insert(0, _curves(found, ks, with_bands=n > 1))
-    if len(shown) < n_places:
-        body.append(paragraph(f"{len(shown)} of {n_places:,} places are listed.", kind="quiet"))
+    if len(shown) < n_depths:
+        body.append(paragraph(f"{len(shown)} of {n_depths:,} places are listed.", kind="quiet"))
     return Section("Scores by k", "\n".join(body))
 
 
@@ -133,18 +133,18 @@ def _curves(found: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
 
 
 def _ks(assessment: Assessment) -> list[int]:
-    """Return the places at which curves are drawn: the first few, as far as there are labels."""
+    """Return the depths at which curves are drawn: the first few, as far as there are labels."""
     return list(range(1, min(FURTHEST, assessment.space.n_labels) + 1))
 
 
 def _listed(assessment: Assessment) -> list[int]:
-    """Return the places of the table: those asked for, of many the first ones and the last."""
+    """Return the depths of the table: those asked for, of many the first ones and the last."""
     ks = sorted(set(assessment.ks))
-    return ks if len(ks) <= MOST_PLACES else [*ks[: MOST_PLACES - 1], ks[-1]]
+    return ks if len(ks) <= MOST_DEPTHS else [*ks[: MOST_DEPTHS - 1], ks[-1]]
 
 
 def _cards(assessment: Assessment, found: Intervals) -> str:
-    first, last, n = min(assessment.ks), max(assessment.ks), len(assessment.judged)
+    first, last, n = min(assessment.ks), max(assessment.ks), len(assessment.scored)
     names = [f"P@{first}", f"P@{last}", f"R@{last}", f"nDCG@{last}", f"PSP@{last}"]
     cards = []
     for name in dict.fromkeys([*names, "micro-F1", "macro-F1", "samples-F1"]):

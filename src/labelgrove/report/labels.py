@@ -18,7 +18,7 @@ HEADS = ("label", "F1, %", "precision", "recall", "true", "given", "right", "in 
 
 def best_and_worst(assessment: Assessment) -> Section:
     """Return the labels with the best and the worst F1, with what it is made of."""
-    found = counts_by_label(assessment.judged, assessment.given)
+    found = counts_by_label(assessment.scored, assessment.given)
     least = ENOUGH if int((found.true >= ENOUGH).sum()) >= 2 * SHOWN else 1
     chosen = np.flatnonzero(found.true >= least)
     best = chosen[np.lexsort((-found.true[chosen], -found.f1[chosen]))]
@@ -43,9 +43,9 @@ def best_and_worst(assessment: Assessment) -> Section:
 
 def confused(assessment: Assessment) -> Section:
     """Return the pairs of labels of which one is given where the other is true."""
-    judged = assessment.judged
+    scored = assessment.scored
     pairs = confused_labels(
-        judged.Y, judged.ranking, threshold=assessment.decision, most=int(1.25 * SHOWN)
+        scored.Y, scored.ranking, threshold=assessment.decision, most=int(1.25 * SHOWN)
     )
     if not pairs:
         body = paragraph("No document misses one label and is wrongly given another.")

@@ -25,9 +25,9 @@ FEW = 30  # places in a bin below which its share of hits is uncertain
 
 def calibration(assessment: Assessment) -> Section:
     """Return how often labels of a probability are right, and how many there are of each."""
-    judged = assessment.judged
-    found = reliability(judged.Y, judged.ranking, BINS)
-    error = expected_calibration_error(judged.Y, judged.ranking, BINS)
+    scored = assessment.scored
+    found = reliability(scored.Y, scored.ranking, BINS)
+    error = expected_calibration_error(scored.Y, scored.ranking, BINS)
     lead = (
         "Of the labels with a probability around 0.7, about 70% should be right. The points "
         f"are off by {100 * error:.2f} percentage points in the mean over all "
@@ -83,8 +83,8 @@ def _histogram(found: Reliability) -> str:
 
 def threshold(assessment: Assessment) -> Section:
     """Return precision against recall over all thresholds, with the chosen one."""
-    judged = assessment.judged
-    curve = precision_recall(judged.Y, judged.ranking, threshold=assessment.decision)
+    scored = assessment.scored
+    curve = precision_recall(scored.Y, scored.ranking, threshold=assessment.decision)
     precision, recall = curve.chosen or (0.0, 0.0)
 
     def draw(axes: Any) -> None:
@@ -137,7 +137,7 @@ def what_is_given(assessment: Assessment) -> str:
         chosen = f"With a threshold for each label, from {least.min():.3g} to {least.max():.3g}"
     else:
         chosen = f"With the threshold {float(least):.3g}"
-    n, n_given = len(assessment.judged), int(assessment.given.sum())
+    n, n_given = len(assessment.scored), int(assessment.given.sum())
     if not n_given:
         return f"{chosen}, no document is given any label."
     scores = assessment.scores

@@ -7,7 +7,7 @@ from typing import Any
 
 from labelgrove.evaluation import Ranks
 from labelgrove.report.comparison_tables import NONE, p_value
-from labelgrove.report.records import OverSetsComparison, Standing
+from labelgrove.report.records import MetricStanding, OverSetsComparison
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
 
@@ -55,7 +55,7 @@ def _untested(found: OverSetsComparison) -> list[str]:
     return said
 
 
-def score_table(found: OverSetsComparison, standing: Standing) -> Table:
+def score_table(found: OverSetsComparison, standing: MetricStanding) -> Table:
     """Return the scores of one metric on each data set, and the average ranks."""
     rows = []
     for i, system in enumerate(found.systems):
@@ -118,7 +118,7 @@ def record(found: OverSetsComparison) -> dict[str, Any]:
     }
 
 
-def _standing(standing: Standing, systems: Sequence[str]) -> dict[str, Any]:
+def _standing(standing: MetricStanding, systems: Sequence[str]) -> dict[str, Any]:
     ranked = standing.ranks
     return {
         "average_ranks": None

@@ -29,7 +29,7 @@ METRICS = ("P@1", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 
 
 @dataclass(frozen=True)
-class Record:
+class ResultRecord:
     """What a tagger reached on a data set.
 
     Parameters
@@ -59,7 +59,7 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class MetricStanding:
     """How systems stand by one metric over data sets.
 
     Parameters
@@ -102,9 +102,9 @@ class OverSetsComparison:
     systems: Sequence[str]
     sets: Sequence[str]
     metrics: tuple[str, ...]
-    table: Mapping[tuple[int, int], Record]
+    table: Mapping[tuple[int, int], ResultRecord]
     complete: Sequence[int]
-    standings: Sequence[Standing]
+    standings: Sequence[MetricStanding]
     notes: Sequence[str]
 
     def score(self, system: int, data: int, metric: str) -> float | None:
@@ -128,7 +128,7 @@ class OverSetsComparison:
         return int((sign * without_noise(gaps) > 0).sum())
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> ResultRecord:
     """Read one record, or say what is wrong with it."""
     try:
         given = json.loads(path.read_text("utf-8"))
@@ -141,7 +141,7 @@ def read_record(path: Path) -> Record:
             f"{path} holds no scores of a tagger: give what labelgrove evaluate --json wrote"
         )
     _check_numbers(path, given)
-    return Record(
+    return ResultRecord(
         file=str(path),
         tagger=str(given.get("tagger", given["model"])),
         model=given["model"],
@@ -179,7 +179,7 @@ def _check_numbers(path: Path, given: Mapping[str, Any]) -> None:
 
 
 def compare_records(
-    records: Sequence[Record], metrics: Sequence[str] | None = None
+    records: Sequence[ResultRecord], metrics: Sequence[str] | None = None
 ) -> OverSetsComparison:
     """Compare systems over data sets.
 
@@ -218,8 +218,11 @@ def compare_records(
 
 
 def _standing(
-    metric: str, table: Mapping[tuple[int, int], Record], n_systems: int, complete: Sequence[int]
-) -> Standing:
+    metric: str,
+    table: Mapping[tuple[int, int], ResultRecord],
+    n_systems: int,
+    complete: Sequence[int],
+) -> MetricStanding:
     def scores(system: int, sets: Sequence[int]) -> list[float]:
         return [table[system, data].scores[metric] for data in sets]
 
@@ -234,13 +237,13 @@ def _standing(
     corrected = holm([p for each in pairs.values() if (p := each.p) is not None])
     for pair, p in zip(tested, corrected, strict=True):
         pairs[pair] = pairs[pair]._replace(p=p)
-    return Standing(metric, ranked, pairs)
+    return MetricStanding(metric, ranked, pairs)
 
 
 Data = tuple[str, int | None]  # a test file and its number of documents
 
 
-def _sets(records: Sequence[Record]) -> list[Data]:
+def _sets(records: Sequence[ResultRecord]) -> list[Data]:
     return [(record.test, record.documents) for record in records]
 
 
@@ -263,7 +266,7 @@ def _number(documents: int | None) -> str:
     return "?" if documents is None else f"{documents:,}"
 
 
-def _systems(records: Sequence[Record], sets: Sequence[Data]) -> list[str]:
+def _systems(records: Sequence[ResultRecord], sets: Sequence[Data]) -> list[str]:
     """Return the name of each record's system."""
     by_model = [record.model for record in records]
     by_folder = [record.tagger for record in records]
@@ -281,7 +284,7 @@ def _systems(records: Sequence[Record], sets: Sequence[Data]) -> list[str]:
     raise AssertionError("two records are alike")  # since they are fewer as a set
 
 
-def _metrics(records: Sequence[Record], wanted: Sequence[str] | None) -> tuple[str, ...]:
+def _metrics(records: Sequence[ResultRecord], wanted: Sequence[str] | None) -> tuple[str, ...]:
     common = [name for name in records[0].scores if all(name in r.scores for r in records)]
     if wanted is None:
         chosen = [name for name in METRICS if name in common] or common
@@ -295,7 +298,7 @@ def _metrics(records: Sequence[Record], wanted: Sequence[str] | None) -> tuple[s
 
 
 def _missing(
-    systems: Sequence[str], sets: Sequence[str], table: Mapping[tuple[int, int], Record]
+    systems: Sequence[str], sets: Sequence[str], table: Mapping[tuple[int, int], ResultRecord]
 ) -> list[str]:
     gaps = [
         f"{system} has no result on {data}"

@@ -18,14 +18,15 @@ from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
 from labelgrove.service.bodies import check_length, read
-from labelgrove.service.gate import NOTES, Gate
-from labelgrove.service.hangups import Terminal, take_hangups
-from labelgrove.service.library import Library
 from labelgrove.service.metrics import CONTENT_TYPE
+from labelgrove.service.middleware import NOTES, ServiceMiddleware
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
+from labelgrove.service.signals import Terminal, unblock_sighup
 from labelgrove.service.static import files
+from labelgrove.service.taggers import ServedTaggers
+from labelgrove.tagger.thresholds import untuned_note
 
 T = TypeVar("T")
 OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
@@ -34,30 +35,32 @@ BY_PROXY = ("forwarded", "x-forwarded-for", "via")  # it speaks for others, from
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
 
 
-def create_app(library: Library) -> ASGIApp:
+def create_app(taggers: ServedTaggers) -> ASGIApp:
     """Return the app that serves these taggers."""
-    settings = library.settings
+    settings = taggers.settings
     app = FastAPI(
         title="labelgrove",
         version=__version__,
         description="Ranks labels for texts, explains them, and takes feedback.",
         docs_url=None,  # both load scripts from elsewhere
         redoc_url=None,
-        lifespan=_lifespan(library),
+        lifespan=_lifespan(taggers),
     )
     answer_problems(app)
-    tag = _tagging(app, library)
-    _labels_and_models(app, library)
-    healthz = _running(app, library)
+    tag = _tagging(app, taggers)
+    _labels_and_models(app, taggers)
+    healthz = _running(app, taggers)
     _page(app)
     openapi.complete(app, keyed=bool(settings.keys))
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz, ("HEAD", "/healthz"): healthz}
-    return Gate(app, settings=settings, metrics=library.metrics, routes=routes, direct=direct)
+    return ServiceMiddleware(
+        app, settings=settings, metrics=taggers.metrics, routes=routes, direct=direct
+    )
 
 
-def _tagging(app: FastAPI, library: Library) -> Handler:
-    limits = library.settings.limits
+def _tagging(app: FastAPI, taggers: ServedTaggers) -> Handler:
+    limits = taggers.settings.limits
 
     @app.post(
         "/v1/tag", response_model=schemas.TagAnswer, **openapi.operation(body=schemas.TagRequest)
@@ -68,11 +71,11 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
         texts = asked.all()
         request.scope[NOTES]["texts"] = texts
         check_length(limits, texts, "texts[{}]" if asked.texts else "text")
-        desk = library.desk(asked.model)
-        served = desk.served  # a reload meanwhile changes nothing
-        answer = desk.tag(served, texts, asked.k, asked.threshold)
+        queue = taggers.queue(asked.model)
+        served = queue.served  # a reload meanwhile changes nothing
+        answer = queue.tag(served, texts, asked.k, asked.threshold)
         results = await _in_time(answer, limits.seconds)
-        note = served.tagger.untuned(asked.threshold)
+        note = untuned_note(served.tagger.learned_, asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""
         name = to_json(served.name)
         return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
@@ -85,10 +88,10 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
     async def explain(request: Request) -> Response:
         """Tell which words of a text spoke for a label."""
         asked = await _read_one(request, schemas.ExplainRequest, limits)
-        desk = library.desk(asked.model)
-        served = desk.served
+        queue = taggers.queue(asked.model)
+        served = queue.served
         number = await asyncio.to_thread(served.number, asked.label)
-        answer = desk.explain(served, asked.text, served.labels.ids[number])
+        answer = queue.explain(served, asked.text, served.labels.ids[number])
         return _json(await _in_time(answer, limits.seconds))
 
     @app.post(
@@ -99,12 +102,12 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
     async def feedback(request: Request) -> Response:
         """Keep what is right about a text; it is on the disk when this answers."""
         asked = await _read_one(request, schemas.FeedbackRequest, limits)
-        desk = library.desk(asked.model)
-        if desk.feedback is None:
+        queue = taggers.queue(asked.model)
+        if queue.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
-        served = desk.served
+        served = queue.served
         record, new = await asyncio.to_thread(_feedback_record, served, asked)
-        await _in_time(desk.write(record), limits.seconds)
+        await _in_time(queue.write(record), limits.seconds)
         return _json(
             to_json(
                 {
@@ -119,29 +122,30 @@ def _tagging(app: FastAPI, library: Library) -> Handler:
     return tag
 
 
-def _labels_and_models(app: FastAPI, library: Library) -> None:
-    limits = library.settings.limits
+def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
+    limits = taggers.settings.limits
 
     @app.get("/v1/labels", response_model=schemas.LabelsAnswer, **openapi.operation())
     async def labels(asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
         """Find labels by the beginning of a word, or go through their hierarchy."""
         if sum(map(bool, (asked.q, asked.parent, asked.id))) > 1:
             raise ProblemError(409, "q, parent and id exclude each other: give one of them")
-        served = library.desk(asked.model).served
+        served = taggers.queue(asked.model).served
         return _json(await asyncio.to_thread(_label_list, served, asked))
 
     @app.get("/v1/models", response_model=schemas.ModelsAnswer, **openapi.operation())
     async def models(request: Request) -> Response:
         """Tell which taggers are served, what they learned from and how well they do."""
         cards = [
-            {**desk.served.card, "feedback": desk.feedback is not None} for desk in library.desks()
+            {**queue.served.card, "feedback": queue.feedback is not None}
+            for queue in taggers.queues()
         ]
         told = {name: getattr(limits, name) for name in ("body", "texts", "length", "seconds")}
         return _json(to_json({"models": cards, "limits": told}))
 
 
-def _running(app: FastAPI, library: Library) -> Handler:
-    settings = library.settings
+def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:
+    settings = taggers.settings
 
     @app.post("/v1/reload", response_model=schemas.ReloadAnswer, **openapi.operation())
     async def reload(request: Request) -> Response:
@@ -151,7 +155,7 @@ def _running(app: FastAPI, library: Library) -> Handler:
                 403, "without API keys only this machine may reload; send SIGHUP, or use keys"
             )
         try:
-            reloaded = await library.reload()
+            reloaded = await taggers.reload()
         finally:
             if settings.supervisor:
                 os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
@@ -160,12 +164,12 @@ def _running(app: FastAPI, library: Library) -> Handler:
     @app.get("/healthz", response_model=schemas.Health)
     async def healthz(request: Request) -> Response:
         """Tell that the service answers."""
-        return _json(to_json({"status": "ok", "models": library.names}))
+        return _json(to_json({"status": "ok", "models": taggers.names}))
 
     @app.get("/metrics", response_class=Response, **openapi.operation(text=True))
     async def metrics(request: Request) -> Response:
         """Return counts in Prometheus' text format."""
-        return Response(library.metrics.text(), media_type=CONTENT_TYPE)
+        return Response(taggers.metrics.text(), media_type=CONTENT_TYPE)
 
     return healthz
 
@@ -185,40 +189,40 @@ def _page(app: FastAPI) -> None:
         return kept[name].response()
 
 
-def _lifespan(library: Library) -> Any:
+def _lifespan(taggers: ServedTaggers) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         tasks: set[asyncio.Task[Any]] = set()
-        terminal = Terminal(library.settings.terminal)
+        terminal = Terminal(taggers.settings.terminal)
 
         def reload() -> None:
             if terminal.is_gone():
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            task = loop.create_task(_quietly(library))
+            task = loop.create_task(_quietly(taggers))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
         # neither in a thread nor on Windows
         with suppress(ValueError, RuntimeError, AttributeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, reload)
-            take_hangups()
-        if library.settings.supervisor:
-            tasks.add(loop.create_task(_end_with(library.settings.supervisor)))
+            unblock_sighup()
+        if taggers.settings.supervisor:
+            tasks.add(loop.create_task(_end_with(taggers.settings.supervisor)))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-            library.close()
+            taggers.close()
 
     return lifespan
 
 
-async def _quietly(library: Library) -> None:
+async def _quietly(taggers: ServedTaggers) -> None:
     with suppress(ProblemError):  # it was logged
-        await library.reload()
+        await taggers.reload()
 
 
 async def _end_with(supervisor: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from labelgrove.service.gate import OPEN
+from labelgrove.service.middleware import OPEN
 from labelgrove.service.problems import MEDIA_TYPE, ProblemDetails
 
 PROBLEM = "#/components/schemas/ProblemDetails"

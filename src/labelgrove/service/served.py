@@ -20,6 +20,7 @@ from labelgrove.service.label_search import LabelSearch
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
 from labelgrove.tagger import Tagger, explained
+from labelgrove.tagger.tags import name_tags, needed_depth
 
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
@@ -89,35 +90,35 @@ class Served:
         for number, question in enumerate(questions):
             try:
                 if isinstance(question, Tagging):
-                    places = self.tagger.places(question.k, question.threshold)
-                    together.setdefault(places, []).append((number, question))
+                    depth = needed_depth(self.tagger.learned_, question.k, question.threshold)
+                    together.setdefault(depth, []).append((number, question))
                 else:
                     answers[number] = self._explain(question)
             except Exception as error:
                 answers[number] = error
-        for places, asked in together.items():
+        for depth, asked in together.items():
             try:
-                self._tag(places, asked, answers)
+                self._tag(depth, asked, answers)
             except Exception:  # whose fault it is shows when each is asked alone
                 for each in asked:
                     try:
-                        self._tag(places, [each], answers)
+                        self._tag(depth, [each], answers)
                     except Exception as error:
                         answers[each[0]] = error
         return answers
 
     def _tag(
         self,
-        places: int,
+        depth: int,
         asked: Sequence[tuple[int, Tagging]],
         answers: list[bytes | Exception],
     ) -> None:
         """Tag all texts for which so many labels are to be ranked."""
-        ranking = self.tagger.rank([text for _, each in asked for text in each.texts], places)
+        ranking = self.tagger.rank([text for _, each in asked for text in each.texts], depth)
         start = 0
         for number, each in asked:
             end = start + len(each.texts)
-            rows = self.tagger.named(ranking[start:end], each.k, threshold=each.threshold)
+            rows = name_tags(self.tagger.learned_, ranking[start:end], each.k, each.threshold)
             answers[number] = b",".join(map(self._result, rows))
             start = end
 

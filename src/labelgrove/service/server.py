@@ -23,9 +23,9 @@ from labelgrove.core.progress import Progress
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
-from labelgrove.service.hangups import Terminal, hangups_wait
-from labelgrove.service.library import Library
 from labelgrove.service.settings import Settings
+from labelgrove.service.signals import Terminal, sighup_blocked
+from labelgrove.service.taggers import ServedTaggers
 from labelgrove.service.workers import Workers
 
 SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
@@ -62,8 +62,8 @@ def serve(
     address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     try:
         if settings.workers == 1:
-            with hangups_wait():  # until there is a tagger to load anew
-                app = create_app(Library(settings, progress))
+            with sighup_blocked():  # until there is a tagger to load anew
+                app = create_app(ServedTaggers(settings, progress))
                 _Single(_config(app, settings), lambda: ready(address)).run([listening])
         else:
             _serve_in_workers(settings, listening, lambda: ready(address), terminal, progress)
@@ -78,7 +78,7 @@ def worker_app() -> ASGIApp:
     _log(settings)
     _allow_connections()
     try:
-        return create_app(Library(settings))
+        return create_app(ServedTaggers(settings))
     except LabelgroveError as error:
         print(f"labelgrove: {error}", file=sys.stderr)
         sys.exit(STARTUP_FAILURE)

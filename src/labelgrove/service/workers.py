@@ -16,7 +16,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.service import metrics
-from labelgrove.service.hangups import Terminal, hangups_wait
+from labelgrove.service.signals import Terminal, sighup_blocked
 
 SILENT = 120  # seconds after which a worker that does not answer is replaced
 ANSWERS_IN = 0.1  # seconds in which a worker tells that it lives, most of the time
@@ -109,7 +109,7 @@ class Workers(Multiprocess):
 
     def _started(self) -> Process:
         process = Process(self.config, self.sockets)
-        with hangups_wait():  # until the worker knows what to do with them
+        with sighup_blocked():  # until the worker knows what to do with them
             process.start()
         self._heard[process.pid or 0] = time.monotonic()
         return process

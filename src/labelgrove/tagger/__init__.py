@@ -1,15 +1,15 @@
 """`Tagger`: texts in, label names out. It composes all other parts."""
 
 from labelgrove.tagger.explaining import Evidence, Explained, Reasons, SimilarDocument, explained
-from labelgrove.tagger.learning import Learned
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
+from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tagger import Tagger
 
 __all__ = [
     "Evidence",
     "Explained",
-    "Learned",
+    "FittedState",
     "Reasons",
     "Scores",
     "SimilarDocument",

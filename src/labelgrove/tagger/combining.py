@@ -10,10 +10,10 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.labels import LabelSpace
 from labelgrove.models.consensus import Consensus, Partner
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import FittedState
 
 
-def combine(taggers: Sequence[Learned]) -> Learned:
+def combine(taggers: Sequence[FittedState]) -> FittedState:
     """Return the consensus of what several taggers have learned.
 
     Labels are matched by id; each partner keeps its own features and calibration.
@@ -30,7 +30,7 @@ def combine(taggers: Sequence[Learned]) -> Learned:
         own = learned.labels.ids[: learned.labels.n_labels]
         labels = np.array([numbers[label] for label in own], np.int32)
         partners.append(Partner(learned.model, views, labels, learned.calibration))
-    return Learned(space, featurizers, Consensus.of(partners, space.n_labels))
+    return FittedState(space, featurizers, Consensus.of(partners, space.n_labels))
 
 
 def together(spaces: Sequence[LabelSpace]) -> LabelSpace:

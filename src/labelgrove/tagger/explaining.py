@@ -10,13 +10,12 @@ from scipy.sparse import issparse
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import Explanation
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import FittedState
 
 if TYPE_CHECKING:
     from labelgrove.tagger.tagger import Tagger
-
-BEST = 100  # labels among which one has a probability
 
 
 class Evidence(NamedTuple):
@@ -56,7 +55,7 @@ class Reasons(list[Evidence]):
         self.neighbours = neighbours
 
 
-def explain(learned: Learned, text: str, label: str) -> Reasons:
+def explain(learned: FittedState, text: str, label: str) -> Reasons:
     """Return the words of a text behind a label, given by id or name; see `Tagger.explain`."""
     number = learned.labels.find(label)
     if number >= learned.labels.n_labels:
@@ -100,7 +99,7 @@ class Explained:
     @property
     def known(self) -> str:
         """The probability for a reader."""
-        return f"not among the best {BEST}" if self.score is None else f"{self.score:.2f}"
+        return f"not among the best {RANKING_DEPTH}" if self.score is None else f"{self.score:.2f}"
 
     def record(self) -> dict[str, Any]:
         """Return the same as plain values, for JSON."""
@@ -117,7 +116,7 @@ def explained(
     tagger: Tagger, text: str, labels: Sequence[str] = (), k: int = 3
 ) -> Iterator[Explained]:
     """Explain these labels of a text, given by id or name, or its best k where none is given."""
-    ranked = tagger.tag(text, k=max(k, BEST))
+    ranked = tagger.tag(text, k=max(k, RANKING_DEPTH))
     scores = {tag.label: tag.score for tag in ranked}
     space = tagger.labels_
     for number in [space.find(each) for each in labels or [tag.label for tag in ranked[:k]]]:

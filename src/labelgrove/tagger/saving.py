@@ -13,7 +13,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import FittedState
 from labelgrove.text import FEATURIZERS
 
 THRESHOLDS = "thresholds"
@@ -21,7 +21,7 @@ THRESHOLDS = "thresholds"
 
 def save(
     folder: str | os.PathLike[str],
-    learned: Learned,
+    learned: FittedState,
     settings: Mapping[str, Any],
     scores: Mapping[str, float],
     *,
@@ -56,14 +56,14 @@ def save(
 
 def load(
     folder: str | os.PathLike[str], *, verify: bool, progress: Progress | None
-) -> tuple[Learned, dict[str, Any], dict[str, float]]:
+) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     """Return what `save` was given."""
     manifest = storage.read_manifest(folder, verify=verify, progress=progress)
     if manifest.get("part") != "tagger":
         raise InputError(f"{folder} holds a {manifest.get('part')!r}, not a tagger")
     source = Path(folder)
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
-    learned = Learned(
+    learned = FittedState(
         labels=LabelSpace.read(source / "labels"),
         featurizers={
             view: FEATURIZERS.read(source / "features" / view) for view in manifest["features"]

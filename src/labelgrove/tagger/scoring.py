@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking
+from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
 from labelgrove.labels import LabelSpace
+from labelgrove.tagger import batches
+from labelgrove.tagger.state import FittedState
+from labelgrove.tagger.thresholds import decide, untuned_note
 
 
 class Scores(dict[str, float]):
@@ -25,32 +31,80 @@ class Scores(dict[str, float]):
         self.notes, self.documents, self.seconds = notes, documents, seconds
 
 
-def judge(
-    space: LabelSpace,
-    Y: csr_array,
-    ranking: Ranking,
-    decision: Decision,
-    ks: tuple[int, ...],
-    counted: LabelSpace | None = None,
-) -> Scores:
-    """Return the metrics of a ranking.
+def rank_corpus(
+    learned: FittedState,
+    corpus: Corpus,
+    k: int,
+    *,
+    title: str = "tagging",
+    space: LabelSpace | None = None,
+    progress: Progress | None = None,
+) -> tuple[Ranking, csr_array]:
+    """Return the best k labels of documents, and their true labels.
 
     Parameters
     ----------
+    learned
+        What ranks.
+    corpus
+        The documents; read once.
+    k
+        Labels per document.
+    title
+        What progress says is being done.
     space
-        The labels that the tagger knows.
-    Y
-        True labels, shape (n, M); columns from L on are those that it does not know.
+        Numbers the true labels; by default the space of ``learned``.
+    progress
+        Where progress is shown.
+
+    Returns
+    -------
+    ranking, Y
+        Y has shape (n, M). Its columns are the labels and concepts of the space, then the ids
+        that it does not know, in sorted order.
+    """
+    rankings: list[Ranking] = []
+    truth: list[tuple[str, ...]] = []
+    total = len(corpus) if isinstance(corpus, Sized) else None
+    with (progress or Silent()).task(title, total) as shown:
+        for batch in batches.of_documents(corpus):
+            rankings.append(learned.rank([document.text for document in batch], k))
+            truth.extend(document.labels for document in batch)
+            shown.advance(len(batch))  # once they are tagged, not read
+    if not truth:
+        raise InputError(f"{corpus.name} holds no documents to score on")
+    Y = (space or learned.labels).encode(truth, unseen="append")
+    return Ranking.concatenate(rankings), Y
+
+
+def evaluate_ranking(
+    learned: FittedState,
+    ranking: Ranking,
+    Y: csr_array,
+    *,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | str = "auto",
+    counted: LabelSpace | None = None,
+) -> Scores:
+    """Return the metrics of what `rank_corpus` returned.
+
+    Parameters
+    ----------
+    learned
+        What ranked.
     ranking
         Of the n documents.
-    decision
-        From which probability on a label counts as given.
+    Y
+        True labels, shape (n, M); columns from L on are those that it does not know.
     ks
-        The places at which rankings are cut.
+        Depths at which rankings are cut.
+    threshold
+        From which probability on a label counts as given; as for `Tagger.tag`.
     counted
-        By whose counts labels are rare for PSP, and whose labels the Hamming loss is over;
-        ``space`` by default.
+        The label space whose counts tell for PSP how rare labels are, and whose labels the
+        Hamming loss is over; that of ``learned`` by default.
     """
+    space, decision = learned.labels, decide(learned, threshold)
     whole = counted or space
     values = evaluate(
         Y, ranking, ks=ks, threshold=decision,
@@ -71,7 +125,14 @@ def judge(
         )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
+    if note := untuned_note(learned, threshold):
+        notes.append(note)
     return Scores(values, notes, len(ranking))
+
+
+def held_out_scores(learned: FittedState) -> dict[str, float]:
+    """Return the metrics on held-out documents by name; empty where none were held out."""
+    return {} if learned.held_out is None else dict(evaluate_ranking(learned, *learned.held_out))
 
 
 def _told(decision: Decision) -> str:

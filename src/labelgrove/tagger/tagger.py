@@ -6,39 +6,32 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking, ndcg
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Estimate, Run, Tag
-from labelgrove.corpus import Corpus, read_corpus
-from labelgrove.evaluation import Calibration, Decision
-from labelgrove.labels import LabelSpace, Vocabulary, read_vocabulary, vocabulary_of
+from labelgrove.evaluation import Decision
+from labelgrove.labels import LabelSpace, vocabulary_of
 from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
+from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
-from labelgrove.tagger.deciding import PER_LABEL, decide, untuned
 from labelgrove.tagger.explaining import Reasons, explain
-from labelgrove.tagger.learning import (
-    PLACES,
-    Chosen,
-    Learned,
-    Task,
-    calibrated_on,
-    new_featurizers,
-    prepare,
-)
-from labelgrove.tagger.remembering import check_kind, remember
-from labelgrove.tagger.scoring import Scores, judge
+from labelgrove.tagger.incremental import check_kind, check_retrains, remember
+from labelgrove.tagger.inputs import VocabularyLike, as_corpus, as_texts, as_vocabulary
+from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
+from labelgrove.tagger.scoring import Scores, evaluate_ranking, held_out_scores, rank_corpus
+from labelgrove.tagger.state import FittedState
+from labelgrove.tagger.tags import name_tags, needed_depth
+from labelgrove.tagger.thresholds import PER_LABEL, decide
 
 
 class Tagger(Configured):
@@ -76,7 +69,7 @@ class Tagger(Configured):
     'apples'
     """
 
-    learned_: Learned
+    learned_: FittedState
     scores_: dict[str, float]
 
     def __init__(
@@ -99,7 +92,7 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
-        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        vocabulary: VocabularyLike | None = None,
         validation: Any = None,
         run: Run | None = None,
     ) -> Self:
@@ -119,18 +112,14 @@ class Tagger(Configured):
             Folder for checkpoints, resume and progress.
         """
         learned = self._prepare(texts, labels, vocabulary, validation, run).learn()
-        self.learned_, self.scores_ = learned, {}  # only now: a failed fit leaves the old state
-        if learned.held_out is not None:
-            ranking, Y = learned.held_out
-            self.scores_ = dict(judge(self.labels_, Y, ranking, self.decision("auto"), (1, 3, 5)))
-        return self
+        return self._take(learned)  # only now: a failed fit leaves the old state
 
     def estimate(
         self,
         texts: Any,
         labels: Any = None,
         *,
-        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        vocabulary: VocabularyLike | None = None,
         validation: Any = None,
         run: Run | None = None,
     ) -> Estimate:
@@ -149,10 +138,10 @@ class Tagger(Configured):
         self,
         texts: Any,
         labels: Any,
-        vocabulary: Vocabulary | str | os.PathLike[str] | None,
+        vocabulary: VocabularyLike | None,
         validation: Any,
         run: Run | None,
-    ) -> Task:
+    ) -> TrainingTask:
         """Read and featurize all that `fit` learns from."""
         self.check_settings()
         if not 0 <= self.validation < 1:
@@ -160,15 +149,13 @@ class Tagger(Configured):
         model = self._new_model()
         model.check_settings()  # before a corpus is read
         model.check_needs()
-        corpus = _as_corpus(texts, labels)
-        if isinstance(vocabulary, str | os.PathLike):
-            vocabulary = read_vocabulary(vocabulary)
+        corpus = as_corpus(texts, labels)
         return prepare(
             corpus,
             model,
             new_featurizers(model.views(), self.features, corpus, self.threads),
-            vocabulary=vocabulary,
-            validation=self.validation if validation is None else _as_corpus(validation),
+            vocabulary=as_vocabulary(vocabulary),
+            validation=self.validation if validation is None else as_corpus(validation),
             seed=self.seed,
             run=run or Run(),
         )
@@ -178,7 +165,7 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
-        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        vocabulary: VocabularyLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Return a tagger that also remembers these documents; this one stays as it is.
@@ -205,13 +192,9 @@ class Tagger(Configured):
         """
         learned = self._learned()
         learned.model.check_remembers()
-        corpus = _as_corpus(texts, labels)
-        if isinstance(vocabulary, str | os.PathLike):
-            vocabulary = read_vocabulary(vocabulary)
-        found = copy(self)
-        found.learned_ = remember(learned, corpus, vocabulary, progress or Silent())
-        found.scores_ = {}  # those on held-out documents were of another model
-        return found
+        corpus = as_corpus(texts, labels)
+        more = remember(learned, corpus, as_vocabulary(vocabulary), progress or Silent())
+        return copy(self)._take(more)  # no scores: those on held-out documents were of another
 
     def retrain(self, texts: Any, labels: Any = None, *, run: Run | None = None) -> Self:
         """Return a tagger of the same settings that learns from these documents alone.
@@ -233,20 +216,12 @@ class Tagger(Configured):
         >>> [tag.label for tag in better.tag("a red car", k=1)]
         ['vehicle']
         """
-        self.check_retrains()
-        corpus = _as_corpus(texts, labels)
-        check_kind(self._learned(), corpus)
+        learned = self._learned()
+        check_retrains(learned)
+        corpus = as_corpus(texts, labels)
+        check_kind(learned, corpus)
         vocabulary = vocabulary_of(self.labels_, "the tagger")
         return copy(self).fit(corpus, vocabulary=vocabulary, run=run)
-
-    def check_retrains(self) -> None:
-        """Refuse what was combined of saved taggers: it does not know their settings."""
-        if self._learned().featurizers.keys() <= self._new_model().views().keys():
-            return
-        raise InputError(
-            f"this {self.model_.name} was combined of taggers, whose settings it does not know: "
-            "retrain each of them, then combine them anew"
-        )
 
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
@@ -273,17 +248,21 @@ class Tagger(Configured):
         """A threshold for each label, shape (L,), as ``threshold="per-label"`` uses them."""
         return np.asarray(self.decision(PER_LABEL).threshold)
 
-    def _learned(self) -> Learned:
+    def _learned(self) -> FittedState:
         if not hasattr(self, "learned_"):
             raise NotFittedError("this tagger has not learned yet: call fit, or Tagger.load")
         return self.learned_
+
+    def _take(self, learned: FittedState) -> Self:
+        """Replace what was learned before."""
+        self.learned_, self.scores_ = learned, held_out_scores(learned)
+        return self
 
     # --- tagging ------------------------------------------------------------------------------
 
     def rank(self, texts: Iterable[str], k: int = 5) -> Ranking:
         """Return the best k labels of each text as numbers of ``labels_``, with probabilities."""
-        learned = self._learned()
-        return learned.calibrated(learned.model.rank(learned.features(_as_texts(texts)), k))
+        return self._learned().rank(as_texts(texts), k)
 
     def tag(self, texts: Any, k: int = 5, *, threshold: float | str | None = None) -> Any:
         """Return the best labels of a text, or of each of several.
@@ -330,44 +309,13 @@ class Tagger(Configured):
     def _tags(
         self, texts: Iterable[str], k: int, threshold: float | str | None
     ) -> Iterator[list[Tag]]:
-        return self.named(self.rank(texts, self.places(k, threshold)), k, threshold=threshold)
-
-    def places(self, k: int, threshold: float | str | None = None) -> int:
-        """Return how many labels `rank` must find for `named` to give the best k."""
-        if threshold is not None:
-            self.decision(threshold)  # a wrong one is told before the work
-        # with thresholds of their own, labels behind the best k may be given instead of these
-        return max(k, PLACES) if threshold == PER_LABEL else k
-
-    def named(
-        self, ranking: Ranking, k: int = 5, *, threshold: float | str | None = None
-    ) -> Iterator[list[Tag]]:
-        """Yield the best labels of each row of a ranking by their names; `tag` does both.
-
-        Parameters
-        ----------
-        ranking
-            What `rank` returned, with at least ``places(k, threshold)`` labels a row.
-        k, threshold
-            As for `tag`.
-        """
-        ids, names = self.labels_.ids, self.labels_.names
-        decision = None if threshold is None else self.decision(threshold)
-        given = ranking.labels >= 0 if decision is None else decision.mask(ranking)
-        for row, kept in enumerate(given):
-            labels, scores = ranking.labels[row, kept][:k], ranking.scores[row, kept][:k]
-            yield [
-                Tag(ids[label], names[label], score)
-                for label, score in zip(labels.tolist(), scores.tolist(), strict=True)
-            ]
+        learned = self._learned()
+        ranking = learned.rank(as_texts(texts), needed_depth(learned, k, threshold))
+        return name_tags(learned, ranking, k, threshold)
 
     def decision(self, threshold: float | str) -> Decision:
         """Return which labels are given with a threshold: a number, auto, macro or per-label."""
         return decide(self._learned(), threshold)
-
-    def untuned(self, threshold: float | str | None) -> str:
-        """Return a line to tell where a tuned threshold is asked for and none was tuned, or ""."""
-        return untuned(self._learned(), threshold)
 
     def explain(self, text: str, label: str) -> Reasons:
         """Return the words of a text that spoke for a label or against it, heaviest first.
@@ -400,9 +348,7 @@ class Tagger(Configured):
     def combine(cls, taggers: Sequence[Tagger]) -> Self:
         """Return the consensus of fitted taggers, of whatever kind; labels are matched by id."""
         learned = combine([tagger._learned() for tagger in taggers])
-        combined = cls(learned.model.fresh(), features=dict(learned.featurizers))
-        combined.learned_, combined.scores_ = learned, {}
-        return combined
+        return cls(learned.model.fresh(), features=dict(learned.featurizers))._take(learned)
 
     def calibrate(
         self, texts: Any, labels: Any = None, *, progress: Progress | None = None
@@ -416,17 +362,7 @@ class Tagger(Configured):
         progress
             Where progress is shown.
         """
-        learned = replace(self._learned(), calibration=Calibration.identity())
-        corpus = _as_corpus(texts, labels)
-        plain = copy(self)
-        plain.learned_ = learned
-        raw, Y = plain._rank_known(corpus, PLACES, "calibrating", progress)
-        if not Y.nnz:
-            raise InputError(f"{corpus.name} holds no labels, so nothing can be calibrated by it")
-        self.learned_ = calibrated_on(learned, raw, Y)
-        ranking = self.learned_.calibrated(raw)
-        self.scores_ = dict(judge(self.labels_, Y, ranking, self.decision("auto"), (1, 3, 5)))
-        return self
+        return self._take(calibrate(self._learned(), as_corpus(texts, labels), progress))
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -449,7 +385,7 @@ class Tagger(Configured):
         texts, labels
             As for `fit`.
         ks
-            The places at which rankings are cut.
+            The depths at which rankings are cut.
         threshold
             From which probability on a label counts as given, for F1 and its kin; as for `tag`.
         labels_of
@@ -458,89 +394,20 @@ class Tagger(Configured):
         progress
             Where progress is shown.
         """
-        self.decision(threshold)  # a wrong one is told before the work
-        corpus = _as_corpus(texts, labels)
+        self.decision(threshold)  # an invalid one raises an error before the work
+        learned, corpus = self._learned(), as_corpus(texts, labels)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
-        started = time.monotonic()
-        ranking, Y = self._rank_known(corpus, max(PLACES, *ks), "tagging", progress, counted)
+        depth, started = max(RANKING_DEPTH, *ks), time.monotonic()
+        ranking, Y = rank_corpus(learned, corpus, depth, space=counted, progress=progress)
         seconds = time.monotonic() - started
-        scores = self._judge(ranking, Y, ks, threshold, counted)
+        scores = evaluate_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)
         scores.seconds = seconds
-        return scores
-
-    def rank_known(
-        self, texts: Any, labels: Any = None, *, k: int = PLACES, progress: Progress | None = None
-    ) -> tuple[Ranking, csr_array]:
-        """Return the best k labels of texts with known labels, and the known ones.
-
-        Parameters
-        ----------
-        texts, labels
-            As for `fit`.
-        k
-            Places per document.
-        progress
-            Where progress is shown.
-
-        Returns
-        -------
-        ranking, Y
-            Y has shape (n, M). Its columns are the labels and concepts of ``labels_``, then the
-            ids that these do not know, in sorted order.
-        """
-        return self._rank_known(_as_corpus(texts, labels), k, "tagging", progress)
-
-    def judge(
-        self,
-        ranking: Ranking,
-        Y: csr_array,
-        *,
-        ks: tuple[int, ...] = (1, 3, 5),
-        threshold: float | str = "auto",
-    ) -> Scores:
-        """Return the scores of what `rank_known` returned; `evaluate` does both."""
-        return self._judge(ranking, Y, ks, threshold)
-
-    def _judge(
-        self,
-        ranking: Ranking,
-        Y: csr_array,
-        ks: tuple[int, ...],
-        threshold: float | str,
-        counted: LabelSpace | None = None,
-    ) -> Scores:
-        scores = judge(self.labels_, Y, ranking, self.decision(threshold), ks, counted)
-        if said := self.untuned(threshold):
-            scores.notes.append(said)
         return scores
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
-        corpus = _as_corpus(texts, labels)
-        ranking, Y = self._rank_known(corpus, 5, "tagging", None)
+        ranking, Y = rank_corpus(self._learned(), as_corpus(texts, labels), 5)
         return float(ndcg(ranking, Y, 5).mean())
-
-    def _rank_known(
-        self,
-        corpus: Corpus,
-        k: int,
-        title: str,
-        progress: Progress | None,
-        space: LabelSpace | None = None,
-    ) -> tuple[Ranking, csr_array]:
-        """Return the ranking of documents and their labels as ``space`` numbers them."""
-        rankings: list[Ranking] = []
-        truth: list[tuple[str, ...]] = []
-        total = len(corpus) if isinstance(corpus, Sized) else None
-        with (progress or Silent()).task(title, total) as shown:
-            for batch in batches.of_documents(corpus):
-                rankings.append(self.rank([document.text for document in batch], k))
-                truth.extend(document.labels for document in batch)
-                shown.advance(len(batch))  # once they are tagged, not read
-        if not truth:
-            raise InputError(f"{corpus.name} holds no documents to score on")
-        Y = (space or self.labels_).encode(truth, unseen="append")
-        return Ranking.concatenate(rankings), Y
 
     # --- scikit-learn -------------------------------------------------------------------------
 
@@ -596,18 +463,3 @@ class Tagger(Configured):
         tagger = cls(learned.model.fresh(), features=features, **settings)
         tagger.learned_, tagger.scores_ = learned, scores
         return tagger
-
-
-def _as_corpus(texts: Any, labels: Any = None) -> Corpus:
-    return read_corpus(texts if labels is None else (texts, labels))
-
-
-def _as_texts(texts: Any) -> Iterable[str]:
-    """Return texts that come as such, as a corpus, or as a table."""
-    if isinstance(texts, str):
-        raise InputError(f"expected several texts, got {texts[:60]!r}: put it in a list")
-    if not isinstance(texts, Iterable) or isinstance(texts, bytes):
-        raise InputError(f"expected a text or several texts, got {str(texts)[:60]}")
-    if isinstance(texts, Corpus) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
-        return read_corpus(texts, labelled=False).texts()
-    return texts

@@ -23,7 +23,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class Part(NamedTuple):
+class RowBlock(NamedTuple):
     """Some consecutive rows.
 
     Parameters
@@ -94,7 +94,7 @@ def in_order(
                 future.cancel()
 
 
-def stack(parts: list[Part], width: int, tidy: bool = True) -> csr_array:
+def stack(parts: list[RowBlock], width: int, tidy: bool = True) -> csr_array:
     """Join parts to one csr array (n, width); ``parts`` is emptied on the way.
 
     Parameters

@@ -39,7 +39,7 @@ _JOINERS = (0x200C, 0x200D)  # invisible, but inside words of Persian and of Ind
 _COMBINING_LETTERS = frozenset((*range(0x1160, 0x1200), *range(0x16D63, 0x16D6B)))
 
 
-class Table:
+class CharacterTable:
     """Entries of all code points, filled block by block as texts bring them.
 
     Parameters
@@ -74,9 +74,9 @@ class Table:
 
 
 @cache
-def table(lowercase: bool) -> Table:
+def table(lowercase: bool) -> CharacterTable:
     """Return the process's table; texts of all featurizers fill the same."""
-    return Table(lowercase)
+    return CharacterTable(lowercase)
 
 
 def _entry(code: int, lowercase: bool) -> int:

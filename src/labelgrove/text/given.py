@@ -14,7 +14,7 @@ from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import check_text, encode
-from labelgrove.text.batches import Part, batches, in_order, stack
+from labelgrove.text.batches import RowBlock, batches, in_order, stack
 
 MAX_WIDTH = int(np.iinfo(np.int32).max)
 _MAX_VALUE = float(np.finfo(np.float32).max)
@@ -93,15 +93,15 @@ class Given(Featurizer):
             raise InputError(f"the {n_texts:,} texts hold no pairs such as '12:0.5'")
         self.n_features_ = self.n_features or width
 
-    def _parse(self, texts: Iterable[str], limit: int, drop: bool = False) -> Iterator[Part]:
-        def work(item: tuple[int, list[str]]) -> Part:
+    def _parse(self, texts: Iterable[str], limit: int, drop: bool = False) -> Iterator[RowBlock]:
+        def work(item: tuple[int, list[str]]) -> RowBlock:
             from labelgrove.text import kernels
 
             first, batch = item
             bad, *part = kernels.read_pairs(*encode(batch), limit, drop)
             if bad >= 0:
                 raise _explained(batch[bad], first + bad + 1, limit)
-            return Part(*part)
+            return RowBlock(*part)
 
         return in_order(work, _numbered(batches(texts)), self.threads)
 

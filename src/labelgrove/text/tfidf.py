@@ -13,15 +13,15 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
+from labelgrove.core.strings import PackedStrings
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import SIZES, Analyzer, check_text, parse
-from labelgrove.text.batches import Part, batches, in_order, stack
+from labelgrove.text.batches import RowBlock, batches, in_order, stack
 from labelgrove.text.vocabulary import (
     COUNT_OR_SHARE,
     CountedBatch,
-    Counts,
     GrowingVocabulary,
-    PackedStrings,
+    TermCounts,
     as_documents,
     count_terms,
     read_only,
@@ -117,7 +117,7 @@ class Tfidf(Featurizer):
     def fit_transform(self, texts: Iterable[str], labels: object = None) -> csr_array:
         """Learn from texts and return their rows (n, D); ``texts`` is read once."""
         vocabulary = GrowingVocabulary()
-        rows: deque[tuple[NDArray[np.int32], Counts]] = deque()
+        rows: deque[tuple[NDArray[np.int32], TermCounts]] = deque()
         for batch in self._count(texts):
             rows.append((vocabulary.add(batch), batch.rows.compact()))
         kept = self._learn(vocabulary)
@@ -126,10 +126,10 @@ class Tfidf(Featurizer):
         raw = (rows.popleft() for _ in range(len(rows)))  # each is let go once it is weighed
         weights = (self.idf_, bool(self.sublinear), self.norm is not None)
 
-        def work(row: tuple[NDArray[np.int32], Counts]) -> Part:
+        def work(row: tuple[NDArray[np.int32], TermCounts]) -> RowBlock:
             from labelgrove.text import kernels
 
-            return Part(*kernels.weigh(*row[1], columns[row[0]], *weights))
+            return RowBlock(*kernels.weigh(*row[1], columns[row[0]], *weights))
 
         return stack(list(in_order(work, raw, self.threads)), len(kept))
 
@@ -139,7 +139,7 @@ class Tfidf(Featurizer):
         analyzer, sizes = self._analyzer()
         weights = (self.idf_, bool(self.sublinear), self.norm is not None)
 
-        def work(batch: list[str]) -> Part:
+        def work(batch: list[str]) -> RowBlock:
             from labelgrove.text import kernels
 
             part: Any
@@ -158,7 +158,7 @@ class Tfidf(Featurizer):
                 counted = count_terms(analyzer.tokens(batch), *sizes)
                 columns = kernels.look_up(counted.hashes, self.slots_, self.keys_)
                 part = kernels.weigh(*counted.rows, columns, *weights)
-            return Part(*part)
+            return RowBlock(*part)
 
         return stack(list(in_order(work, batches(texts), self.threads)), len(self.idf_))
 
@@ -219,7 +219,7 @@ class Tfidf(Featurizer):
                 "n_documents_": n,
                 "keys_": keys,
                 "slots_": slots_for(keys),
-                "term_text_": strings.text,
+                "term_text_": strings.utf8,
                 "term_ends_": strings.ends,
             }
         )

@@ -6,14 +6,13 @@ them is about three in a million. The strings are kept beside, packed as UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.settings import Rule
+from labelgrove.core.strings import PackedStrings
 from labelgrove.text.analysis import Ints, Tokens
 
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -88,17 +87,19 @@ class GrowingVocabulary:
 
     def strings(self, ids: Ints) -> PackedStrings:
         """Return the strings of some terms, in that order."""
+        from labelgrove.text import kernels
+
         text = np.concatenate([np.empty(0, np.uint8), *self._texts])
         ends = np.cumsum(np.concatenate([np.empty(0, np.int64), *self._lengths]))
         self._texts, self._lengths = [text], [np.diff(ends, prepend=0)]
-        return PackedStrings(text, ends).take(ids)
+        return PackedStrings(*kernels.gather_strings(text, ends, ids))
 
     def keys(self, ids: Ints) -> NDArray[np.uint64]:
         """Return the hashes of some terms, in that order; shape (len(ids),)."""
         return self._keys[: self.size][ids]
 
 
-class Counts(NamedTuple):
+class TermCounts(NamedTuple):
     """How often each of a batch's terms occurs in each of its n texts.
 
     Parameters
@@ -113,9 +114,9 @@ class Counts(NamedTuple):
     counts: NDArray[np.int32]
     indptr: NDArray[np.int64]
 
-    def compact(self) -> Counts:
+    def compact(self) -> TermCounts:
         """Return a copy that does not hold the memory of the larger arrays it was made in."""
-        return Counts(self.columns.copy(), self.counts.copy(), self.indptr)
+        return TermCounts(self.columns.copy(), self.counts.copy(), self.indptr)
 
 
 class CountedBatch(NamedTuple):
@@ -139,7 +140,7 @@ class CountedBatch(NamedTuple):
     hashes: NDArray[np.uint64]
     firsts: Ints
     lasts: Ints
-    rows: Counts
+    rows: TermCounts
     documents: NDArray[np.int64]
     totals: NDArray[np.int64]
 
@@ -154,7 +155,7 @@ def count_terms(tokens: Tokens, low: int, high: int) -> CountedBatch:
 
     found = kernels.count_terms(*tokens[3:], low, high)
     hashes, firsts, lasts, columns, counts, indptr, documents, totals = found
-    rows = Counts(columns, counts, indptr)
+    rows = TermCounts(columns, counts, indptr)
     return CountedBatch(tokens, hashes, firsts, lasts, rows, documents, totals)
 
 
@@ -165,47 +166,7 @@ def count_tokens(tokens: Tokens) -> tuple[CountedBatch, NDArray[np.int32]]:
     ids, places = kernels.intern(tokens.hashes)
     *rows, documents, totals = kernels.count_rows(ids, tokens.offsets, len(places))
     hashes = tokens.hashes[places]
-    return CountedBatch(tokens, hashes, places, places, Counts(*rows), documents, totals), ids
-
-
-@dataclass(frozen=True)
-class PackedStrings:
-    """Many strings in two arrays, which memory-map where a list of str would be built anew.
-
-    Parameters
-    ----------
-    text
-        UTF-8, one string after the other, uint8.
-    ends
-        Where each ends, shape (n,), int64.
-
-    Examples
-    --------
-    >>> packed = PackedStrings(np.frombuffer("aäß".encode(), np.uint8), np.array([1, 5]))
-    >>> packed.decode()
-    ['a', 'äß']
-    >>> packed.decode([1])
-    ['äß']
-    """
-
-    text: NDArray[np.uint8]
-    ends: NDArray[np.int64]
-
-    def take(self, ids: Ints) -> PackedStrings:
-        """Return the strings ``ids``, in that order."""
-        from labelgrove.text import kernels
-
-        return PackedStrings(*kernels.gather_strings(self.text, self.ends, ids))
-
-    def decode(self, ids: Iterable[int] | None = None) -> list[str]:
-        """Return all strings, or those of ``ids``."""
-        if ids is None:
-            text = self.text.tobytes()
-            ends = self.ends.tolist()
-            return [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-        return [
-            self.text[self.ends[i - 1] if i else 0 : self.ends[i]].tobytes().decode() for i in ids
-        ]
+    return CountedBatch(tokens, hashes, places, places, TermCounts(*rows), documents, totals), ids
 
 
 def empty_slots(n: int) -> NDArray[np.int32]:

@@ -12,6 +12,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.settings import setting
+from labelgrove.core.strings import PackedStrings
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import Analyzer, Tokens, check_text, parse
 from labelgrove.text.batches import batches, in_order, join_sequences
@@ -19,7 +20,6 @@ from labelgrove.text.vocabulary import (
     COUNT_OR_SHARE,
     CountedBatch,
     GrowingVocabulary,
-    PackedStrings,
     as_documents,
     count_tokens,
     read_only,
@@ -175,7 +175,7 @@ class Words(Featurizer):
             {
                 "keys_": keys,
                 "slots_": slots_for(keys),
-                "term_text_": strings.text,
+                "term_text_": strings.utf8,
                 "term_ends_": strings.ends,
             }
         )

@@ -12,7 +12,7 @@ from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import evaluate
 
-PLACES = (1, 3, 5)  # at which rankings are cut, whatever the metric
+DEPTHS = (1, 3, 5)  # at which rankings are always cut
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Metric:
 
     @property
     def ks(self) -> tuple[int, ...]:
-        """The places at which rankings are cut."""
+        """The depths at which rankings are cut."""
         found = re.search(r"@([1-9]\d{0,4})$", self.name)
-        return tuple(sorted({*PLACES, *([int(found[1])] if found else [])}))
+        return tuple(sorted({*DEPTHS, *([int(found[1])] if found else [])}))
 
     @property
     def less_is_better(self) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 
 from labelgrove._version import __version__
 from labelgrove.core.progress import Progress
-from labelgrove.tuning.crew import Message
-from labelgrove.tuning.material import Material
+from labelgrove.tuning.dataset import Dataset
+from labelgrove.tuning.dataset_cache import DatasetCache
 from labelgrove.tuning.metric import Metric
+from labelgrove.tuning.pool import Message
 from labelgrove.tuning.space import Space, Values
-from labelgrove.tuning.stock import Stock
 
 
 @dataclass
@@ -25,8 +25,8 @@ class Plan:
     ----------
     space, metric
         What is searched, and by what.
-    stock
-        Of what trials learn from.
+    datasets
+        What trials learn from, by the features they use.
     trials
         How many there are to be.
     prune
@@ -45,7 +45,7 @@ class Plan:
 
     space: Space
     metric: Metric
-    stock: Stock
+    datasets: DatasetCache
     trials: int
     prune: bool
     seed: int
@@ -56,23 +56,23 @@ class Plan:
 
     def facts(self) -> dict[str, Any]:
         """Return what the search is made on: other data or ranges make another search."""
-        material = Material.read(self._material(self.space.start))
-        documents, n_labels = material.train[1].shape
+        dataset = Dataset.read(self._dataset(self.space.start))
+        documents, n_labels = dataset.train[1].shape
         facts = {
             "labelgrove": __version__,
             "model": self.space.model,
             "metric": self.metric.name,
-            "ranges": {key: str(found) for key, found in self.space.ranges.items()},
+            "ranges": {key: str(each) for key, each in self.space.ranges.items()},
             "settings": dict(self.space.settings),
             "features": {view: dict(own) for view, own in self.space.features.items()},
             "seed": self.seed,
             "training documents": documents,
-            "documents to judge by": material.held[1].shape[0],
-            "labels": min(n_labels, material.labels.n_labels),
-            "checksum of the data": material.checksum(),
+            "documents to judge by": dataset.held[1].shape[0],
+            "labels": min(n_labels, dataset.labels.n_labels),
+            "checksum of the data": dataset.checksum(),
         }
-        found: dict[str, Any] = json.loads(json.dumps(facts))  # as a study gives them back
-        return found
+        as_saved: dict[str, Any] = json.loads(json.dumps(facts))
+        return as_saved
 
     def order(self, values: Values) -> Message:
         """Return what a process is told to try."""
@@ -80,14 +80,14 @@ class Plan:
         return {
             "model": self.space.model,
             "settings": {"seed": self.seed, "threads": self.threads, **settings},
-            "material": str(self._material(values)),
+            "dataset": str(self._dataset(values)),
             "metric": self.metric.name,
             "prune": self.prune,
         }
 
-    def _material(self, values: Values) -> Path:
+    def _dataset(self, values: Values) -> Path:
         model = self.space.create(values, seed=self.seed, threads=self.threads)
-        return self.stock.find(model, self.space.chosen(values)[1])
+        return self.datasets.find(model, self.space.chosen(values)[1])
 
     def left(self) -> float | None:
         """Return the seconds that are left, or None if there is no limit."""

@@ -14,15 +14,15 @@ from labelgrove.core.ranges import Range
 from labelgrove.core.threads import workers
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.labels import Vocabulary, read_vocabulary
-from labelgrove.tuning.crew import Crew, Message
+from labelgrove.tuning.dataset_cache import DatasetCache
 from labelgrove.tuning.folder import STUDY, clear, workplace
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.outcome import Search, best_of
 from labelgrove.tuning.plan import Plan
+from labelgrove.tuning.pool import Message, WorkerPool
+from labelgrove.tuning.progress import SearchProgress
 from labelgrove.tuning.space import new_space
-from labelgrove.tuning.stock import Stock
 from labelgrove.tuning.study import Study, opened
-from labelgrove.tuning.telling import Teller
 
 
 def tune(
@@ -112,7 +112,7 @@ def tune(
         progress.say(f"{cores} threads cannot share {jobs} jobs: {cores} trials are made at once")
     jobs = min(jobs, cores)
     with workplace(folder, resume=resume, overwrite=overwrite) as (place, work):
-        stock = Stock(
+        datasets = DatasetCache(
             read_corpus(texts if labels is None else (texts, labels)),
             vocabulary,
             _share_or_corpus(validation),
@@ -122,13 +122,13 @@ def tune(
             progress=progress,
         )
         ends = None if seconds is None else began + seconds
-        plan = Plan(space, judged, stock, trials, prune, seed, cores // jobs, progress, ends)
+        plan = Plan(space, judged, datasets, trials, prune, seed, cores // jobs, progress, ends)
         facts = plan.facts()
         if overwrite:
             clear(place)  # not before all that could be wrong was looked at
         with opened(place / STUDY, plan, facts=facts, resume=resume) as study:
-            with Crew(jobs, plan.threads, work) as crew:
-                complete = _conduct(plan, study, crew)
+            with WorkerPool(jobs, plan.threads, work) as pool:
+                complete = _conduct(plan, study, pool)
             done = study.trials()
             if not complete and not any(trial.score is not None for trial in done):
                 raise StoppedError("stopped before a trial was finished")
@@ -137,25 +137,25 @@ def tune(
             return Search(space, judged, done, study.importances(), facts, spent, complete)
 
 
-def _conduct(plan: Plan, study: Study, crew: Crew) -> bool:
+def _conduct(plan: Plan, study: Study, pool: WorkerPool) -> bool:
     """Make trials until there are enough or time is up; return False if a user stopped it."""
     over = study.trials()
     if len(over) >= plan.trials:
         plan.progress.say(f"{len(over)} trials are there already")
         return True
-    with plan.progress.task("tuning", plan.trials, unit="trials", done=len(over)) as shown:
-        teller = Teller(plan, shown, len(over))
+    with plan.progress.task("tuning", plan.trials, unit="trials", done=len(over)) as bar:
+        shown = SearchProgress(plan, bar, len(over))
         try:
             while True:
-                while crew.is_free and _wants_more(plan, study):
-                    _begin(plan, study, crew, teller)
-                if not crew.busy:
+                while pool.is_free and _wants_more(plan, study):
+                    _begin(plan, study, pool, shown)
+                if not pool.busy:
                     return True
-                heard = crew.hear(plan.left())
-                if heard is None:
+                message = pool.receive(plan.left())
+                if message is None:
                     plan.progress.say("time is up: trials under way are given up")
                     return True
-                _note(plan, study, crew, teller, *heard)
+                _note(plan, study, pool, shown, *message)
         except KeyboardInterrupt:
             study.lose()
             return False
@@ -170,31 +170,31 @@ def _wants_more(plan: Plan, study: Study) -> bool:
     return len(inside) < plan.space.size
 
 
-def _begin(plan: Plan, study: Study, crew: Crew, teller: Teller) -> None:
+def _begin(plan: Plan, study: Study, pool: WorkerPool, shown: SearchProgress) -> None:
     """Give a trial to a process, unless the same was tried before."""
     number, values = study.ask()
     same = plan.space.same(values)
     for trial in study.trials():
         if trial.state == "finished" and plan.space.same(trial.values) == same:
             study.finish(number, scores=dict(trial.scores), seconds=0.0, repeats=trial.number)
-            teller.tell(study.trials(), number)
+            shown.report(study.trials(), number)
             return
     try:
         order = plan.order(values)
     except (InputError, MemoryError) as error:  # settings that do not go together
         study.fail(number, message=str(error) or "out of memory")
-        teller.tell(study.trials(), number)
+        shown.report(study.trials(), number)
         return
     plan.given[number] = values
-    crew.give(number, order)
+    pool.submit(number, order)
 
 
 def _note(
-    plan: Plan, study: Study, crew: Crew, teller: Teller, number: int, message: Message
+    plan: Plan, study: Study, pool: WorkerPool, shown: SearchProgress, number: int, message: Message
 ) -> None:
     """Note what a process says of a trial."""
     if "step" in message:
-        crew.answer(number, {"go_on": study.report(number, message["step"], message["score"])})
+        pool.reply(number, {"go_on": study.report(number, message["step"], message["score"])})
         return
     del plan.given[number]
     if "scores" in message:
@@ -203,7 +203,7 @@ def _note(
         study.prune(number)
     else:
         study.fail(number, message=message["error"])
-    teller.tell(study.trials(), number)
+    shown.report(study.trials(), number)
 
 
 def _share_or_corpus(validation: Any) -> Corpus | float:

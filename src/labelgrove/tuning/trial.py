@@ -8,17 +8,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from labelgrove.core.estimator import Classifier
+from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import FitContext, Run
 from labelgrove.evaluation import evaluate
-from labelgrove.tagger.learning import PLACES, Learned, calibrated_on
-from labelgrove.tuning.material import Material
+from labelgrove.tagger.calibrating import calibrated_on
+from labelgrove.tagger.state import FittedState
+from labelgrove.tuning.dataset import Dataset
 from labelgrove.tuning.metric import Metric
 
 Report = Callable[[int, float], None]
 
 
 def attempt(
-    material: Material, model: Classifier, metric: Metric, report: Report | None
+    dataset: Dataset, model: Classifier, metric: Metric, report: Report | None
 ) -> tuple[dict[str, float], float]:
     """Fit a model and judge it; return all metrics, and the seconds that took.
 
@@ -28,8 +30,8 @@ def attempt(
 
     Parameters
     ----------
-    material
-        What to learn from and to judge by.
+    dataset
+        Documents to fit on and to score on.
     model
         Unfitted.
     metric
@@ -39,20 +41,20 @@ def attempt(
         from everything at once.
     """
     began = time.monotonic()
-    context = FitContext(labels=material.labels, featurizers=material.featurizers)
+    context = FitContext(labels=dataset.labels, featurizers=dataset.featurizers)
     if model.uses_validation:
-        train, own = material.own_part()
+        train, own = dataset.own_part()
         run = Run(report=_of_first_network(report, metric) if report else None)
         model.fit(*train, context=replace(context, validation=own, run=run))
     else:
-        part = material.first_part() if report else None
+        part = dataset.first_part() if report else None
         if report is not None and part is not None:
             first = model.fresh().fit(*part, context=context)
-            early = scored(material, first, metric)[metric.name]
+            early = scored(dataset, first, metric)[metric.name]
             del first  # before the whole is learned: two models may not fit into memory
             report(1, early)
-        model.fit(*material.whole(), context=context)
-    return scored(material, model, metric), time.monotonic() - began
+        model.fit(*dataset.whole(), context=context)
+    return scored(dataset, model, metric), time.monotonic() - began
 
 
 def _of_first_network(report: Report, metric: Metric) -> Report:
@@ -71,12 +73,12 @@ def _of_first_network(report: Report, metric: Metric) -> Report:
     return told
 
 
-def scored(material: Material, model: Classifier, metric: Metric) -> dict[str, float]:
+def scored(dataset: Dataset, model: Classifier, metric: Metric) -> dict[str, float]:
     """Return all metrics of a fitted model, with probabilities and threshold as a tagger's are."""
-    X, Y = material.judges()
-    space = material.labels
-    raw = model.rank(X, max(PLACES, *metric.ks))
-    learned = calibrated_on(Learned(space, material.featurizers, model), raw, Y)
+    X, Y = dataset.held_out()
+    space = dataset.labels
+    raw = model.rank(X, max(RANKING_DEPTH, *metric.ks))
+    learned = calibrated_on(FittedState(space, dataset.featurizers, model), raw, Y)
     return evaluate(
         Y,
         learned.calibrated(raw),

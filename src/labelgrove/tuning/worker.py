@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from labelgrove.core.errors import GivenUpError, LabelgroveError
 from labelgrove.models import MODELS
-from labelgrove.tuning.material import Material
+from labelgrove.tuning.dataset import Dataset
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.trial import attempt
 
@@ -55,7 +55,7 @@ def _made(order: dict[str, Any], orders: Orders, out: TextIO) -> dict[str, Any]:
     try:
         model = MODELS.create(order["model"], **order["settings"])
         scores, seconds = attempt(
-            _material(order["material"]),
+            _dataset(order["dataset"]),
             model,
             Metric(order["metric"]),
             report if order["prune"] else None,
@@ -72,5 +72,5 @@ def _made(order: dict[str, Any], orders: Orders, out: TextIO) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _material(folder: str) -> Material:
-    return Material.read(Path(folder))
+def _dataset(folder: str) -> Dataset:
+    return Dataset.read(Path(folder))

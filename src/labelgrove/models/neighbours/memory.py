@@ -17,8 +17,8 @@ from scipy.sparse import csr_array, hstack, issparse, vstack
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, MissingExtraError
 from labelgrove.core.extras import need
+from labelgrove.core.strings import PackedStrings
 from labelgrove.core.threads import workers
-from labelgrove.models.neighbours.beginnings import Beginnings
 from labelgrove.text.vocabulary import read_only
 
 Vectors: TypeAlias = Any  # csr_array or NDArray[np.float32]
@@ -269,11 +269,9 @@ class Memory:
         labels = csr_array(vstack([old, Y]), dtype=np.float32)
         beginnings: Sequence[str] = ()
         if len(self.texts) or len(texts):
-            first = (
-                Beginnings.of(self.texts) if len(self.texts) else Beginnings.empty(self.n_documents)
-            )
-            then = Beginnings.of(texts) if len(texts) else Beginnings.empty(Y.shape[0])
-            beginnings = first.joined(then)
+            known_texts = self.texts or PackedStrings.empty(self.n_documents)
+            new_texts = texts or PackedStrings.empty(Y.shape[0])
+            beginnings = PackedStrings.of(known_texts).joined(PackedStrings.of(new_texts))
         if issparse(vectors):
             joined = _narrow(csr_array(vstack([self.vectors, vectors]), dtype=np.float32))
             return Memory(joined, labels, beginnings)
@@ -285,9 +283,9 @@ class Memory:
     def write(self, folder: Path) -> None:
         """Write it into a folder."""
         self.prepare()
-        texts = Beginnings.of(self.texts)
+        texts = PackedStrings.of(self.texts)
         values: dict[str, Any] = {"vectors": self.vectors, "Y": self.Y}
-        values.update(letters=texts.letters, ends=texts.ends)
+        values.update(letters=texts.utf8, ends=texts.ends)
         if self._postings is not None:
             values.update(self._postings._asdict())
         storage.write_values(folder, values)
@@ -299,7 +297,7 @@ class Memory:
         """Read what `write` wrote; arrays and graph stay on disk until they are needed."""
         values = storage.read_values(folder)
         try:
-            texts = Beginnings(values["letters"], values["ends"])
+            texts = PackedStrings(values["letters"], values["ends"])
             found = cls(values["vectors"], values["Y"], texts)
             if issparse(found.vectors):
                 found._postings = Postings(*(values[name] for name in Postings._fields))

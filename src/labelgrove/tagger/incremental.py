@@ -1,4 +1,4 @@
-"""How a tagger learns more without training: a model that remembers is given the documents."""
+"""Learning more documents without training, with a model that remembers documents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, Run
 from labelgrove.corpus import Corpus
 from labelgrove.labels import Vocabulary
-from labelgrove.tagger.learning import Learned, beginning
+from labelgrove.tagger.reading import beginning
+from labelgrove.tagger.state import FittedState
 
 
 def remember(
-    learned: Learned, corpus: Corpus, vocabulary: Vocabulary | None, progress: Progress
-) -> Learned:
-    """Return what was learned with a model that knows more documents.
+    learned: FittedState, corpus: Corpus, vocabulary: Vocabulary | None, progress: Progress
+) -> FittedState:
+    """Return the fitted state with a model that remembers more documents.
 
     Featurizers, calibration and thresholds are the same; ``learned`` is not changed.
 
@@ -69,8 +70,18 @@ def remember(
     return replace(learned, labels=space, model=model, held_out=None)
 
 
-def check_kind(learned: Learned, corpus: Corpus) -> None:
-    """Refuse features for a tagger of texts, and texts for one of features."""
+def check_retrains(learned: FittedState) -> None:
+    """Raise an error for a tagger combined of saved ones: it does not know their settings."""
+    if learned.featurizers.keys() <= learned.model.fresh().views().keys():
+        return
+    raise InputError(
+        f"this {learned.model.name} was combined of taggers, whose settings it does not know: "
+        "retrain each of them, then combine them anew"
+    )
+
+
+def check_kind(learned: FittedState, corpus: Corpus) -> None:
+    """Raise an error if a tagger of texts is given features, or the other way round."""
     given = all(part.name == "given" for part in learned.featurizers.values())
     if given and corpus.featurizer is None:
         raise InputError(

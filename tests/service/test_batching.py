@@ -3,13 +3,13 @@ import threading
 
 import pytest
 
-from labelgrove.service.together import FullError, Together
+from labelgrove.service.batching import Batcher, FullError
 
 GATE = 30  # seconds after which a thread was forgotten
 
 
 def together(work, **options):
-    return Together(work, **{"size": 4, "capacity": 100, "name": "test"} | options)
+    return Batcher(work, **{"size": 4, "capacity": 100, "name": "test"} | options)
 
 
 class Held:

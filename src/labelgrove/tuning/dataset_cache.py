@@ -1,4 +1,4 @@
-"""Material by the features that it is made of: each is made once, whoever needs it."""
+"""One dataset for each choice of features: made once, then shared by all trials that use it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from labelgrove.core.types import Run
 from labelgrove.corpus import Corpus
 from labelgrove.labels import Vocabulary
 from labelgrove.tagger.learning import new_featurizers, prepare
-from labelgrove.tuning.material import Material
+from labelgrove.tuning.dataset import Dataset
 
 
-class Stock:
-    """Makes material from a corpus and keeps it in a folder.
+class DatasetCache:
+    """Makes datasets from a corpus and keeps them in a folder.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Stock:
     seed, threads
         Of that hash; of the featurizers.
     folder
-        Where to keep it.
+        Where to keep them.
     progress
         Where progress is shown.
     """
@@ -53,7 +53,7 @@ class Stock:
         self._folder, self._run = folder, Run(progress=progress)
 
     def find(self, model: Classifier, features: Mapping[str, Mapping[str, Any]]) -> Path:
-        """Return the folder of what a model reads, made if it is not there.
+        """Return the folder of the dataset that a model reads; make it if it is missing.
 
         Parameters
         ----------
@@ -75,10 +75,10 @@ class Stock:
                 validation=self._validation,
                 seed=self._seed,
                 run=self._run,
-                places=True,
+                hashed=True,
             )
             part = folder.with_suffix(".part")  # left behind if this fails, and then made anew
             shutil.rmtree(part, ignore_errors=True)
-            Material.of(task).write(part)
+            Dataset.of(task).write(part)
             part.rename(folder)
         return folder

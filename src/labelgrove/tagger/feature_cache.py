@@ -1,4 +1,4 @@
-"""Features that a run keeps on disk: a training that goes on need not make them again."""
+"""Features of a run, kept on disk: a resumed training does not compute them again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from labelgrove.core.types import Run
 FOLDER = "features"
 
 
-class Kept:
-    """The features of a run, in ``features/VIEW/train`` and ``features/VIEW/validation``.
+class FeatureCache:
+    """Keeps the features of a run in ``features/VIEW/train`` and ``features/VIEW/validation``.
 
     Only those of featurizers that ask for it (``keeps_features``) are kept, and only if the run
     has a folder. They are used again if the run goes on (``resume``) with the same settings and

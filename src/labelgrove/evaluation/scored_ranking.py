@@ -14,8 +14,8 @@ from labelgrove.core.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """A ranking with its hits; made by `judge`.
+class ScoredRanking:
+    """A ranking with its hits; made by `score_ranking`.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ class Judged:
     Examples
     --------
     >>> ranking = Ranking(np.array([[2, 0], [1, -1]]), np.array([[0.9, 0.3], [0.5, 0.0]]))
-    >>> judged = judge(csr_array([[1, 0, 0], [0, 1, 1]]), ranking)
-    >>> judged.hits.tolist()
+    >>> scored = score_ranking(csr_array([[1, 0, 0], [0, 1, 1]]), ranking)
+    >>> scored.hits.tolist()
     [[False, True], [True, False]]
-    >>> judged.n_true.tolist()
+    >>> scored.n_true.tolist()
     [1, 2]
     """
 
@@ -55,7 +55,7 @@ class Judged:
         return np.bincount(self.Y.indices, minlength=self.Y.shape[1])
 
 
-def judge(Y: Any, ranking: Ranking) -> Judged:
+def score_ranking(Y: Any, ranking: Ranking) -> ScoredRanking:
     """Compare a ranking with the true labels.
 
     Parameters
@@ -70,7 +70,7 @@ def judge(Y: Any, ranking: Ranking) -> Judged:
     if Y.shape[0] != len(ranking):
         raise InputError(f"the ranking has {len(ranking)} documents, Y has {Y.shape[0]}")
     check_ranking(ranking, Y)
-    return Judged(Y, ranking, ranking.hits(Y))
+    return ScoredRanking(Y, ranking, ranking.hits(Y))
 
 
 def check_ranking(ranking: Ranking, Y: csr_array) -> None:

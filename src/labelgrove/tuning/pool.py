@@ -26,26 +26,26 @@ Message = dict[str, Any]
 @dataclass
 class _Worker:
     process: subprocess.Popen[str]
-    task: int | None = None  # the trial it makes
+    task: int | None = None  # number of its trial
 
 
-class Crew:
-    """Several processes, started when they are needed.
+class WorkerPool:
+    """Several worker processes, each started when it is first needed.
 
     Parameters
     ----------
     jobs
-        How many.
+        Number of processes.
     threads
-        Of each of them.
+        Threads of each process.
     folder
-        Where they write what libraries say.
+        Where their logs go: what libraries print.
     """
 
     def __init__(self, jobs: int, threads: int, folder: Path) -> None:
         self._jobs, self._threads, self._folder = jobs, threads, folder
         self._workers: dict[int, _Worker] = {}
-        self._heard: SimpleQueue[tuple[int, Message | None]] = SimpleQueue()
+        self._received: SimpleQueue[tuple[int, Message | None]] = SimpleQueue()
         self._started = 0
 
     def __enter__(self) -> Self:
@@ -59,33 +59,33 @@ class Crew:
 
     @property
     def busy(self) -> list[int]:
-        """The trials under way."""
+        """Numbers of the trials under way."""
         return [each.task for each in self._workers.values() if each.task is not None]
 
     @property
     def is_free(self) -> bool:
-        """True if another trial can be given."""
+        """True if another trial can be submitted."""
         return len(self.busy) < self._jobs
 
-    def give(self, task: int, order: Message) -> None:
-        """Let a free process make a trial."""
+    def submit(self, task: int, order: Message) -> None:
+        """Start a trial in a free process."""
         free = [worker for worker in self._workers.values() if worker.task is None]
         worker = free[0] if free else self._start()
         worker.task = task
-        _tell(worker.process, order)
+        _send(worker.process, order)
 
-    def answer(self, task: int, message: Message) -> None:
-        """Tell the process that makes a trial what it waits for."""
-        _tell(next(w for w in self._workers.values() if w.task == task).process, message)
+    def reply(self, task: int, message: Message) -> None:
+        """Send the process of a trial the answer that it waits for."""
+        _send(next(w for w in self._workers.values() if w.task == task).process, message)
 
-    def hear(self, seconds: float | None) -> tuple[int, Message] | None:
-        """Return the next message of a trial and its number, or None if there is none in time.
+    def receive(self, seconds: float | None) -> tuple[int, Message] | None:
+        """Return the number of a trial and its next message, or None after ``seconds``.
 
-        A trial is over with any message but one of a ``"step"``.
+        Any message without a ``"step"`` ends the trial.
         """
         while True:
             try:
-                number, message = self._heard.get(timeout=seconds)
+                number, message = self._received.get(timeout=seconds)
             except Empty:
                 return None
             worker = self._workers[number]
@@ -120,11 +120,11 @@ class Crew:
         assert process.stdout is not None
         try:
             for line in process.stdout:
-                self._heard.put((number, json.loads(line)))
+                self._received.put((number, json.loads(line)))
         except ValueError:  # it died inside a line, or nobody can understand it any more
             _kill(process)
         finally:
-            self._heard.put((number, None))
+            self._received.put((number, None))
 
     def _log(self, number: int) -> Path:
         return self._folder / f"process-{number}.log"
@@ -137,7 +137,7 @@ class Crew:
         return f"its process ended with code {code}{said}"
 
 
-def _tell(process: subprocess.Popen[str], message: Message) -> None:
+def _send(process: subprocess.Popen[str], message: Message) -> None:
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # if it has ended, its listener will tell
         process.stdin.write(json.dumps(message) + "\n")

@@ -1,4 +1,4 @@
-"""What trials learn from and are judged by, made once and shared by processes through the disk."""
+"""Training and held-out documents of a search, shared by its processes through the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.labels import LabelSpace
-from labelgrove.tagger.learning import Data, Task
+from labelgrove.tagger.learning import Data, TrainingTask
 from labelgrove.text import FEATURIZERS
 
 OWN = 0.1  # share of the training documents by which a model that stops early does so
@@ -25,8 +25,8 @@ FEWEST = 200  # documents of which such a share means something
 
 
 @dataclass(frozen=True)
-class Material:
-    """Features and labels of the documents that are learned from, and of those that judge.
+class Dataset:
+    """Features and labels of the training documents and of the held-out ones.
 
     Parameters
     ----------
@@ -35,19 +35,19 @@ class Material:
     featurizers
         A fitted featurizer for each view.
     train, held
-        Features and labels to fit on, and to judge by.
-    places
-        A number in [0, 1) for each document of ``train``, shape (n,), the same for copies.
+        Features and labels of the documents to fit on, and of those to score on.
+    hash_fractions
+        A number in [0, 1) for each document of ``train``, shape (n,), by a hash of its text.
     """
 
     labels: LabelSpace
     featurizers: Mapping[str, Featurizer]
     train: Data
     held: Data
-    places: NDArray[np.float64]
+    hash_fractions: NDArray[np.float64]
 
     @classmethod
-    def of(cls, task: Task) -> Self:
+    def of(cls, task: TrainingTask) -> Self:
         """Return what a tagger would learn from, if some of it is held out."""
         if task.held is None:
             raise InputError(
@@ -55,23 +55,23 @@ class Material:
                 "share of them (validation), or give a file of held-out ones (--valid)"
             )
         learned = task.learned
-        return cls(learned.labels, learned.featurizers, task.train, task.held, task.places)
+        return cls(learned.labels, learned.featurizers, task.train, task.held, task.hash_fractions)
 
     def own_part(self) -> tuple[Data, Data | None]:
         """Return the documents to fit on, and those by which a model itself stops early.
 
         They are a tenth of the training documents: what judges a trial has no part in it.
         """
-        own = self.places >= np.quantile(self.places, 1 - OWN)
+        own = self.hash_fractions >= np.quantile(self.hash_fractions, 1 - OWN)
         if own.sum() < 5 or own.all():
             return self._rows(np.ones(len(own), bool)), None
         return self._rows(~own), self._rows(own)
 
     def first_part(self) -> Data | None:
         """Return a quarter of the documents to fit on, or None where they are too few."""
-        if len(self.places) < FEWEST:
+        if len(self.hash_fractions) < FEWEST:
             return None
-        return self._rows(self.places <= np.quantile(self.places, RUNG))
+        return self._rows(self.hash_fractions <= np.quantile(self.hash_fractions, RUNG))
 
     def _rows(self, mask: NDArray[np.bool_]) -> Data:
         X, Y = self.train
@@ -79,15 +79,15 @@ class Material:
 
     def whole(self) -> Data:
         """Return all documents to fit on."""
-        return self._rows(np.ones(len(self.places), bool))
+        return self._rows(np.ones(len(self.hash_fractions), bool))
 
-    def judges(self) -> Data:
-        """Return the documents to judge by."""
+    def held_out(self) -> Data:
+        """Return the documents to score on."""
         rows = np.arange(self.held[1].shape[0])
         return self.held[0][rows], self.held[1][rows]
 
     def checksum(self) -> str:
-        """Return what tells these documents and labels from others."""
+        """Return a checksum of documents and labels."""
         digest = hashlib.blake2b("\n".join(self.labels.ids).encode("utf-8", "surrogatepass"))
         for X, Y in (self.train, self.held):
             for array in (*_arrays(X), Y.indptr, Y.indices):
@@ -98,7 +98,7 @@ class Material:
 
     def write(self, folder: Path) -> None:
         """Write all of it into a new folder."""
-        values: dict[str, Any] = {"places": self.places}
+        values: dict[str, Any] = {"hash_fractions": self.hash_fractions}
         for name, (X, Y) in (("train", self.train), ("held", self.held)):
             values[f"{name}.labels"] = Y
             views = X if isinstance(X, Views) else {next(iter(self.featurizers)): X}
@@ -124,7 +124,7 @@ class Material:
             {view: FEATURIZERS.read(folder / "features" / view) for view in names},
             data("train"),
             data("held"),
-            np.array(values["places"]),
+            np.array(values["hash_fractions"]),
         )
 
 

@@ -1,4 +1,4 @@
-"""What arrives together is done together: tagging in batches, one flush for several writes."""
+"""Requests that arrive at the same time are done as one batch: tagging, and writing feedback."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _Waiting(Generic[Item, Result]):
     answer: asyncio.Future[Result]
 
 
-class Together(Generic[Item, Result]):
-    """Collects what is asked while its thread is busy, and does that in one go.
+class Batcher(Generic[Item, Result]):
+    """Collects items while its thread is busy, then does them in one batch.
 
     One piece of work runs at a time, in a thread of its own; what comes meanwhile is the next
     one. So a lone request never waits, and under load batches grow by themselves. Work that has

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from labelgrove.tuning import crew as crew_module
-from labelgrove.tuning.crew import Crew
+from labelgrove.tuning import pool as pool_module
+from labelgrove.tuning.pool import WorkerPool
 from processes import PATIENCE, gone, needs_proc
 
 DIES_INSIDE_A_LINE = """
@@ -36,19 +36,19 @@ time.sleep(1000)
     ],
 )
 def test_a_process_that_breaks_off_is_heard_of(program, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew_module, "BEGIN", program)
-    with Crew(1, 1, tmp_path) as crew:
+    monkeypatch.setattr(pool_module, "BEGIN", program)
+    with WorkerPool(1, 1, tmp_path) as pool:
         for task in (7, 8):  # another takes its place
-            crew.give(task, {})
-            assert crew.hear(PATIENCE) == (task, {"error": message})
-            assert not crew.busy
+            pool.submit(task, {})
+            assert pool.receive(PATIENCE) == (task, {"error": message})
+            assert not pool.busy
 
 
 @needs_proc
 def test_what_a_process_started_ends_with_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew_module, "BEGIN", HAS_A_CHILD)
-    with Crew(1, 1, tmp_path) as crew:
-        crew.give(0, {})
-        _, message = crew.hear(PATIENCE)
+    monkeypatch.setattr(pool_module, "BEGIN", HAS_A_CHILD)
+    with WorkerPool(1, 1, tmp_path) as pool:
+        pool.submit(0, {})
+        _, message = pool.receive(PATIENCE)
         os.kill(message["step"], 0)  # it lives
     assert gone(message["step"])

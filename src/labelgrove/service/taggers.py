@@ -1,4 +1,4 @@
-"""The taggers of a service: asked in batches, given feedback, loaded anew while they answer."""
+"""The taggers of a service: asked in batches, given feedback, reloaded while they answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from labelgrove.core import storage
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.service.batching import Batcher, FullError
 from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.metrics import Metrics
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.served import Explaining, Question, Served, Tagging
 from labelgrove.service.settings import Settings
-from labelgrove.service.together import FullError, Together
 
 FEEDBACK_AT_ONCE = 1_000
 LONG = 2_000  # characters from which on a text counts for several
@@ -31,8 +31,8 @@ class Asked(NamedTuple):
     question: Question
 
 
-class Desk:
-    """Where one tagger is asked: its queue, the tagger that answers now, and its feedback.
+class TaggerQueue:
+    """The queue of one tagger: its requests are answered in batches, its feedback is written.
 
     Parameters
     ----------
@@ -63,17 +63,17 @@ class Desk:
         self._batches = metrics.batches.labels(served.name)
         self._written = metrics.feedback.labels(served.name)
         capacity = settings.limits.waiting
-        self._queue = Together[Asked, bytes](
+        self._batcher = Batcher[Asked, bytes](
             self._answer,
             size=settings.batch,
             wait=settings.wait,
             capacity=capacity,
             name=f"tags-{served.name}",
         )
-        self.feedback: Together[dict[str, Any], bool] | None = None
+        self.feedback: Batcher[dict[str, Any], bool] | None = None
         if feedback is not None:
             file = FeedbackFile(Path(feedback))
-            self.feedback = Together(
+            self.feedback = Batcher(
                 file.append,
                 size=FEEDBACK_AT_ONCE,
                 capacity=capacity,
@@ -106,7 +106,7 @@ class Desk:
 
     async def _ask(self, asked: Asked, weight: int, *, at_once: bool = False) -> bytes:
         try:
-            return await self._queue.do(asked, weight, at_once=at_once)
+            return await self._batcher.do(asked, weight, at_once=at_once)
         except FullError:
             raise _busy() from None
 
@@ -117,7 +117,7 @@ class Desk:
         if texts:
             self._texts.inc(texts)
             self._batches.observe(texts)
-            self._waiting.set(self._queue.waiting)
+            self._waiting.set(self._batcher.waiting)
         answers: list[bytes | Exception] = []
         for served, together in groupby(asked, key=lambda each: each.served):
             answers += served.answer([each.question for each in together])
@@ -125,7 +125,7 @@ class Desk:
 
     def close(self) -> None:
         """Let the threads end."""
-        self._queue.close()
+        self._batcher.close()
         if self.feedback is not None:
             self.feedback.close()
 
@@ -155,7 +155,7 @@ def _busy() -> ProblemError:
     )
 
 
-class Library:
+class ServedTaggers:
     """All taggers of a service.
 
     Parameters
@@ -169,7 +169,7 @@ class Library:
     def __init__(self, settings: Settings, progress: Progress | None = None) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self._desks: dict[str, Desk] = {}
+        self._queues: dict[str, TaggerQueue] = {}
         self._reloading = asyncio.Lock()
         shown = progress or Silent()
         for (name, folder), feedback in zip(settings.taggers, settings.feedback, strict=True):
@@ -177,24 +177,24 @@ class Library:
                 FeedbackFile(Path(feedback)).check()
             shown.say(f"loading {folder}")
             served = Served(name, folder, settings, progress)
-            self._desks[name] = Desk(served, folder, feedback, settings, self.metrics)
+            self._queues[name] = TaggerQueue(served, folder, feedback, settings, self.metrics)
 
     @property
     def names(self) -> list[str]:
         """The taggers' names, in order."""
-        return list(self._desks)
+        return list(self._queues)
 
-    def desk(self, name: str) -> Desk:
-        """Return where a tagger is asked; the first where no name is given."""
+    def queue(self, name: str) -> TaggerQueue:
+        """Return the queue of a tagger; of the first one if no name is given."""
         if not name:
-            return next(iter(self._desks.values()))
-        if name not in self._desks:
-            raise UnknownNameError("model", name[:100], self._desks)
-        return self._desks[name]
+            return next(iter(self._queues.values()))
+        if name not in self._queues:
+            raise UnknownNameError("model", name[:100], self._queues)
+        return self._queues[name]
 
-    def desks(self) -> list[Desk]:
-        """Return all of them."""
-        return list(self._desks.values())
+    def queues(self) -> list[TaggerQueue]:
+        """Return the queues of all taggers, in order."""
+        return list(self._queues.values())
 
     async def reload(self) -> list[str]:
         """Load what has been saved anew, and return its names; whoever asks meanwhile is answered.
@@ -203,16 +203,16 @@ class Library:
         """
         found, failed = [], []
         async with self._reloading:
-            for name, desk in self._desks.items():
+            for name, queue in self._queues.items():
                 try:
-                    served = await asyncio.to_thread(self._anew, name, desk)
+                    served = await asyncio.to_thread(self._anew, name, queue)
                 except Exception as error:  # also a folder that is replaced just now
                     self.metrics.reloads.labels("failed").inc()
                     log.error("%s goes on as it was: %s", name, error)
                     failed.append((name, str(error)))
                     continue
                 if served is not None:
-                    desk.served = served
+                    queue.served = served
                     self.metrics.reloads.labels("done").inc()
                     log.info("%s was loaded anew", name)
                     found.append(name)
@@ -223,13 +223,13 @@ class Library:
             raise ProblemError(409, f"{names}: not loaded, the old one goes on", errors=failed)
         return found
 
-    def _anew(self, name: str, desk: Desk) -> Served | None:
-        manifest = storage.read_manifest(desk.folder, verify=False)
-        if manifest["checksum"] == desk.served.manifest["checksum"]:
+    def _anew(self, name: str, queue: TaggerQueue) -> Served | None:
+        manifest = storage.read_manifest(queue.folder, verify=False)
+        if manifest["checksum"] == queue.served.manifest["checksum"]:
             return None
-        return Served(name, desk.folder, self.settings)
+        return Served(name, queue.folder, self.settings)
 
     def close(self) -> None:
         """Let all threads end."""
-        for desk in self._desks.values():
-            desk.close()
+        for queue in self._queues.values():
+            queue.close()

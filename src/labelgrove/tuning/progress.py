@@ -1,4 +1,4 @@
-"""What a search says while it goes on."""
+"""What a search prints while it runs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from labelgrove.tuning.outcome import Trial, best_of
 from labelgrove.tuning.plan import Plan
 
 
-class Teller:
-    """Tells of each trial that is over, and of the best so far.
+class SearchProgress:
+    """Prints a line for each finished trial, with the best score so far.
 
     Parameters
     ----------
     plan
-        Of the search.
-    shown
-        The bar.
+        The plan of the search.
+    bar
+        The progress bar.
     done
-        Trials that were there before.
+        Number of trials from before a resume.
     """
 
-    def __init__(self, plan: Plan, shown: Task, done: int) -> None:
-        self._plan, self._shown, self._before = plan, shown, done
+    def __init__(self, plan: Plan, bar: Task, done: int) -> None:
+        self._plan, self._bar, self._before = plan, bar, done
         self._began = time.monotonic()
 
-    def tell(self, trials: tuple[Trial, ...], number: int) -> None:
-        """Tell of the trial of that number."""
+    def report(self, trials: tuple[Trial, ...], number: int) -> None:
+        """Print the result of a trial."""
         plan = self._plan
         trial = next(each for each in trials if each.number == number)
         if trial.score is not None:
@@ -36,9 +36,9 @@ class Teller:
             what = "given up early" if trial.state == "pruned" else f"failed: {trial.message}"
         best = ""
         if any(each.score is not None for each in trials):
-            found = best_of(trials, plan.metric)
-            assert found.score is not None
-            best = f", best {100 * found.score:.2f} (trial {found.number})"
+            winner = best_of(trials, plan.metric)
+            assert winner.score is not None
+            best = f", best {100 * winner.score:.2f} (trial {winner.number})"
         spent = time.monotonic() - self._began
         left = (plan.trials - len(trials)) * spent / max(len(trials) - self._before, 1)
         if (most := plan.left()) is not None:
@@ -46,4 +46,4 @@ class Teller:
         plan.progress.say(
             f"trial {number} ({len(trials)} of {plan.trials}): {what}{best}, {left:.0f} s left"
         )
-        self._shown.advance(1)
+        self._bar.advance(1)

@@ -1,4 +1,4 @@
-"""The gate before the app: who may ask, how often, and what every answer carries."""
+"""Middleware before the app: API keys, rate limits, hosts, headers, metrics and the log."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NOTES = "labelgrove"  # where handlers leave in the scope what the log is to tel
 NEAR_IPV6 = 64  # bits that a client's addresses have in common
 
 
-class Gate:
-    """Stands before an ASGI app: keys, rates, hosts and origins, headers, counts and log.
+class ServiceMiddleware:
+    """Wraps an ASGI app: checks keys, rates, hosts and origins; adds headers; counts and logs.
 
     Parameters
     ----------

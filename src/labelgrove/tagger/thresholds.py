@@ -1,4 +1,4 @@
-"""Which of the ranked labels a tagger gives: thresholds by their names, or as numbers."""
+"""Thresholds, by name or as a number: which of the ranked labels a tagger gives."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.evaluation import Decision
 from labelgrove.evaluation.threshold import FALLBACK
-from labelgrove.tagger.learning import Learned
+from labelgrove.tagger.state import FittedState
 
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
 PER_LABEL = "per-label"
 
 
-def decide(learned: Learned, threshold: float | str) -> Decision:
+def decide(learned: FittedState, threshold: float | str) -> Decision:
     """Return the decision that a threshold stands for.
 
     Parameters
@@ -37,15 +37,15 @@ def decide(learned: Learned, threshold: float | str) -> Decision:
     return Decision(threshold=float(threshold))
 
 
-def untuned(learned: Learned, threshold: float | str | None) -> str:
-    """Return what to tell who asks for a tuned threshold where none was tuned; else nothing."""
+def untuned_note(learned: FittedState, threshold: float | str | None) -> str:
+    """Return a note if a tuned threshold is asked for and none was tuned, else ""."""
     if threshold not in GOALS or learned.tuned:
         return ""
     said = f"nothing was held out to tune a threshold on, so {threshold} is {FALLBACK}"
     return f"{said}; {_way_out(learned)}"
 
 
-def _of_labels(learned: Learned) -> NDArray[np.float32]:
+def _of_labels(learned: FittedState) -> NDArray[np.float32]:
     """Return a threshold for each label, shape (L,); those learned later have that of macro."""
     if learned.by_label is None:
         raise InputError(
@@ -59,7 +59,7 @@ def _of_labels(learned: Learned) -> NDArray[np.float32]:
     return np.concatenate([learned.by_label, common])
 
 
-def _way_out(learned: Learned) -> str:
+def _way_out(learned: FittedState) -> str:
     if learned.model.name == "consensus":
         return "combine again with --valid FILE (Tagger.calibrate)"
     return "train again with --validation 0.1 or --valid FILE (Tagger.calibrate)"

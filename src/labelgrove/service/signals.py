@@ -1,4 +1,4 @@
-"""SIGHUP has two meanings: load anew, or the terminal was closed."""
+"""SIGHUP, which has two meanings: reload the taggers, or the terminal was closed."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ class Terminal:
         return self.was and not _is_there()
 
 
-def hold_hangups() -> None:
-    """Let SIGHUP wait until `take_hangups`; for processes that are started meanwhile too."""
+def block_sighup() -> None:
+    """Block SIGHUP until `unblock_sighup`, also for processes that are started meanwhile."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
 
 
-def take_hangups() -> None:
-    """Take SIGHUP, also one that has waited."""
+def unblock_sighup() -> None:
+    """Deliver SIGHUP again, also one that arrived while it was blocked."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
 
 @contextmanager
-def hangups_wait() -> Iterator[None]:
-    """Let SIGHUP wait for a while."""
-    hold_hangups()
+def sighup_blocked() -> Iterator[None]:
+    """Block SIGHUP inside a ``with`` block."""
+    block_sighup()
     try:
         yield
     finally:
-        take_hangups()
+        unblock_sighup()
 
 
 def _is_there() -> bool:

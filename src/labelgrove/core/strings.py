@@ -1,0 +1,78 @@
+"""Many strings in two arrays: saved and memory-mapped without a Python object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class PackedStrings(Sequence[str]):
+    """Strings that are decoded only when they are asked for.
+
+    Lone surrogates, which files may bring, are kept.
+
+    Parameters
+    ----------
+    utf8
+        All strings in UTF-8, one after the other, uint8.
+    ends
+        Where each ends, shape (n,), int64.
+
+    Examples
+    --------
+    >>> texts = PackedStrings.of(["Bears", "", "Über Bären"])
+    >>> texts[2], len(texts)
+    ('Über Bären', 3)
+    >>> texts.joined(PackedStrings.of(["Bees"])).decode()
+    ['Bears', '', 'Über Bären', 'Bees']
+    """
+
+    def __init__(self, utf8: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        self.utf8, self.ends = utf8, ends
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> PackedStrings:
+        """Pack strings, unless they are packed already."""
+        if isinstance(strings, PackedStrings):
+            return strings
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        ends = np.cumsum([len(string) for string in encoded], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    @classmethod
+    def empty(cls, n: int) -> PackedStrings:
+        """Return n empty strings."""
+        return cls(np.empty(0, np.uint8), np.zeros(n, np.int64))
+
+    def joined(self, others: PackedStrings) -> PackedStrings:
+        """Return these strings and others after them."""
+        ends = np.concatenate([self.ends, others.ends + len(self.utf8)])
+        return PackedStrings(np.concatenate([self.utf8, others.utf8]), ends)
+
+    def decode(self, numbers: Iterable[int] | None = None) -> list[str]:
+        """Return all strings as a list, or those with these numbers."""
+        if numbers is not None:
+            return [self[number] for number in numbers]
+        data, ends = self.utf8.tobytes(), self.ends.tolist()
+        return [
+            data[start:end].decode("utf-8", "surrogatepass")
+            for start, end in pairwise([0, *ends])
+        ]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self[number] for number in range(len(self))[i]]
+        number = range(len(self))[i]
+        start = int(self.ends[number - 1]) if number else 0
+        return self.utf8[start : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")

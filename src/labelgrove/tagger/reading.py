@@ -1,0 +1,98 @@
+"""Texts of a corpus for the featurizers; what else is needed of the documents is collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Progress
+from labelgrove.core.random import text_fraction
+from labelgrove.corpus import Corpus
+from labelgrove.labels import LabelCollector, Vocabulary
+
+BEGINNING = 100  # characters of a text by which a reader knows it again
+
+
+class ValidationTexts:
+    """Texts of a corpus; each reading collects the labels."""
+
+    def __init__(self, corpus: Corpus, progress: Progress) -> None:
+        self.truth: list[tuple[str, ...]] = []
+        self._corpus, self._progress = corpus, progress
+
+    def __iter__(self) -> Iterator[str]:
+        self.truth = []
+        for document in self._progress.track(self._corpus, "reading validation"):
+            self.truth.append(document.labels)
+            yield document.text
+
+
+class TrainingTexts:
+    """Texts of a corpus for the featurizers; the first reading also collects the labels.
+
+    With ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be held out;
+    with ``beginnings`` the first characters of each text are kept.
+    """
+
+    def __init__(
+        self, corpus: Corpus, seed: int, progress: Progress, *, hashed: bool, beginnings: bool
+    ) -> None:
+        self.labels = LabelCollector()
+        self.empty = 0
+        self.hash_fractions: list[float] = []
+        self.beginnings: list[str] = []
+        self._hashed, self._keep = hashed, beginnings
+        self._corpus, self._seed, self._progress = corpus, seed, progress
+        self._collected = False
+
+    def __iter__(self) -> Iterator[str]:
+        documents = self._progress.track(self._corpus, "reading")
+        if self._collected:
+            yield from (document.text for document in documents)
+            return
+        for document in documents:
+            self.labels.add(document.labels)
+            self.empty += not document.text or document.text.isspace()
+            if self._hashed:
+                self.hash_fractions.append(text_fraction(document.text, self._seed))
+            if self._keep:
+                self.beginnings.append(beginning(document.text))
+            yield document.text
+        self._collected = True
+        if not len(self.labels):
+            raise InputError(f"{self._corpus.name} holds no documents to learn from")
+
+
+class TextsAndNames:
+    """The texts of a reader, and behind them the names of all labels.
+
+    A model that ranks labels by their names needs a number for each word of them, also for a
+    word that no training text has.
+    """
+
+    def __init__(self, reader: TrainingTexts, vocabulary: Vocabulary | None) -> None:
+        self._reader, self._vocabulary = reader, vocabulary
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._reader
+        space, _ = self._reader.labels.finish(self._vocabulary)
+        for name, others in zip(space.names, space.alternatives, strict=True):
+            yield name
+            yield from others
+
+
+def beginning(text: str) -> str:
+    r"""Return how a text begins: one line, cut at a word.
+
+    Examples
+    --------
+    >>> beginning("  A title\n\nand a text")
+    'A title and a text'
+    >>> beginning("a word " * 50)[-20:]
+    'word a word a word …'
+    """
+    words = " ".join(text[: 10 * BEGINNING].split())
+    if len(words) <= BEGINNING:
+        return words
+    head, space, _ = words[: BEGINNING - 1].rpartition(" ")
+    return f"{head if space else words[: BEGINNING - 2]} …"
