@@ -24,16 +24,18 @@ from torch import Tensor, nn
 from trial import TEST, Case, Panel, cell, draw, pairs, table, told_machine
 
 from labelgrove.core.random import generator
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.types import Run
 from labelgrove.evaluation import evaluate
 from labelgrove.labels import LabelSpace
-from labelgrove.models.neural.objectives import as_ranking, judged
+from labelgrove.models.neural.readers.base import Batch
+from labelgrove.models.neural.readers.huggingface import load_encoder, pooling_for
+from labelgrove.models.neural.readers.transformer import TransformerReader
+from labelgrove.models.neural.scorers.base import Positives
 from labelgrove.models.neural.scorers.cluster_sizes import sizes_for
-from labelgrove.models.neural.scorers.label_clusters import new_output
-from labelgrove.models.neural.scorers.outputs import Positives
+from labelgrove.models.neural.scorers.label_clusters import LabelClusters
 from labelgrove.models.neural.scorers.pooled import bottleneck
-from labelgrove.models.neural.readers.huggingface import PretrainedReader, load_encoder, pooling_for
+from labelgrove.models.neural.texts import as_ranking
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.loop import Objective, train
 from labelgrove.models.neural.training.settings import Training
@@ -66,7 +68,10 @@ class Heads(nn.Module):
         super().__init__()
         self.register_buffer("vectors", vectors, persistent=False)
         self.between = bottleneck(vectors.shape[1], HIDDEN, nn.Tanh(), 0.1)
-        self.output = new_output(HIDDEN, counts, sizes, bias=bias, n_documents=n)
+        order = torch.from_numpy(np.argsort(-counts, kind="stable"))
+        self.output = LabelClusters(HIDDEN, order, sizes, bias=bias)
+        if bias:
+            self.output.begin(torch.from_numpy(counts), n)
 
     def forward(self, texts: Tensor, rows: Tensor, labels: Tensor) -> Tensor:
         return self.output.loss(self.between(self.vectors[texts]), Positives(rows, labels))
@@ -101,7 +106,7 @@ class Vectors(Objective):
     def score(self, network: nn.Module) -> float:
         assert isinstance(network, Heads)
         ranking = network.ranked(self.vectors[self.n :], 5)
-        return float(judged(ranking, self.Y[self.n :]).mean())
+        return float(ndcg(ranking, self.Y[self.n :], 5).mean())
 
 
 def vectors(case: Case, part: str, encoder: str) -> Tensor:
@@ -110,15 +115,15 @@ def vectors(case: Case, part: str, encoder: str) -> Tensor:
     if not path.exists():
         print(f"{time.strftime('%H:%M:%S')} reading {case.where}, {part}", flush=True)
         specials = specials_of(load_tokenizer(encoder))
-        reader = PretrainedReader(load_encoder(encoder), specials, pooling_for(encoder, specials))
+        reader = TransformerReader(load_encoder(encoder), specials, pooling_for(encoder, specials))
         room = LENGTH - len(specials.before) - len(specials.behind)
         texts, _ = pairs(case.documents(part))
         X = FEATURIZERS.create("subwords", tokenizer=encoder, length=room).fit_transform(texts)
-        found = np.zeros((len(X), reader.n_outputs), np.float32)
+        found = np.zeros((len(X), reader.n_pooled), np.float32)
         reader.eval()
         with torch.inference_mode():
             for rows in by_length(X.lengths, 64):
-                found[rows] = reader(*padded(X, rows)).numpy()
+                found[rows] = reader(Batch(*padded(X, rows))).pooled.numpy()
         case.work.mkdir(parents=True, exist_ok=True)
         np.save(path, found)
     return torch.from_numpy(np.load(path))

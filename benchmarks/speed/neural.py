@@ -46,21 +46,39 @@ def task(data: Path, name: str, length: int) -> tuple[Any, ...]:
 
 
 def network(vectors: Any, n_labels: int, sparse: bool) -> Any:
+    import numpy as np
     import torch
 
-    from labelgrove.models.neural.network import AttentionNetwork
-    from labelgrove.models.neural.readers.words import WordEmbedding
+    from labelgrove.models.neural.network import Network
+    from labelgrove.models.neural.priors.start import LabelStart
     from labelgrove.models.neural.readers.word_networks import BiLSTM
+    from labelgrove.models.neural.readers.words import WordEmbedding, WordReader
+    from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 
     torch.manual_seed(0)
     words = WordEmbedding(torch.from_numpy(vectors))
     words.lookup.sparse = sparse
-    return AttentionNetwork(words, BiLSTM(vectors.shape[1], UNITS), [UNITS], n_labels)
+    reader = WordReader(words, BiLSTM(vectors.shape[1], UNITS))
+    start = LabelStart(np.zeros(n_labels, np.int64), 0)
+    return Network(reader, LabelAttentionScorer(start, reader.n_vector, [UNITS]))
+
+
+def objective_of(X: Any, Y: Any, held: Any, settings: Any) -> Any:
+    """Return the loss over all labels, and nDCG@5 of held-out documents."""
+    from labelgrove.models.neural.candidates.all import rank_all
+    from labelgrove.models.neural.candidates.samplers import Everything
+    from labelgrove.models.neural.learning import LabelObjective
+    from labelgrove.models.neural.texts import Texts
+
+    def rank(net: Any, texts: Any, k: int) -> Any:
+        return rank_all([net], texts, k, settings.batch)
+
+    held = held and (Texts(held[0]), held[1])
+    return LabelObjective(Texts(X), Y, Everything(), None, held, rank, "nDCG@5", settings)
 
 
 def ours(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
     from labelgrove.core.types import Run
-    from labelgrove.models.neural.objectives import AllLabels
     from labelgrove.models.neural.training.batches import padding_share
     from labelgrove.models.neural.training.loop import train
     from labelgrove.models.neural.training.settings import Training
@@ -68,7 +86,7 @@ def ours(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
     X, Y, held_X, held_Y, vectors = task(data, name, length)
     net = network(vectors, Y.shape[1], sparse=True)
     settings = Training(batch=BATCH, epochs=epochs, learning_rate=RATE, device="cpu")
-    objective = AllLabels(X, Y, None, settings)
+    objective = objective_of(X, Y, None, settings)
     began = time.perf_counter()
     train(net, objective, settings, Run(), {})
     spent = time.perf_counter() - began
@@ -86,6 +104,8 @@ def plain(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
 
+    from labelgrove.models.neural.readers.base import Batch
+
     X, Y, held_X, held_Y, vectors = task(data, name, length)
     net = network(vectors, Y.shape[1], sparse=False).train()
     optimizer = torch.optim.Adam(net.parameters(), RATE)
@@ -100,7 +120,7 @@ def plain(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
         order = random.permutation(len(X))
         for first in range(0, len(order), BATCH):
             rows = order[first : first + BATCH]
-            logits = net(inputs[rows], lengths[rows])
+            logits = net.logits(Batch(inputs[rows], lengths[rows]))
             loss = binary_cross_entropy_with_logits(logits, torch.from_numpy(Y[rows].toarray()))
             optimizer.zero_grad()
             loss.backward()
@@ -113,12 +133,11 @@ def plain(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
 def judged(net: Any, X: Any, Y: Any, seconds: float) -> dict[str, float]:
     import torch
 
-    from labelgrove.models.neural.objectives import AllLabels
     from labelgrove.models.neural.training.settings import Training
 
     net.eval()
     with torch.no_grad():
-        score = AllLabels(X, Y, (X, Y), Training(batch=BATCH)).score(net)
+        score = objective_of(X, Y, (X, Y), Training(batch=BATCH)).score(net)
     return {"documents_per_s": DOCUMENTS / seconds, "nDCG@5": float(score or 0.0)}
 
 

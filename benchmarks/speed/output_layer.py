@@ -58,12 +58,13 @@ def sizes_of(system: str, n_labels: int, hidden: int, batch: int) -> tuple[int, 
 def built(system: str, n_labels: int, hidden: int, batch: int) -> Any:
     import torch
 
+    from labelgrove.models.neural.priors.start import LabelStart
     from labelgrove.models.neural.scorers.label_clusters import LabelClusters
     from labelgrove.models.neural.scorers.outputs import LinearOutput
 
     torch.manual_seed(0)
     if system == "linear":
-        return LinearOutput(hidden, n_labels)
+        return LinearOutput(hidden, LabelStart(np.zeros(n_labels, np.int64), 0))
     order = np.random.default_rng(0).permutation(n_labels)
     return LabelClusters(hidden, order, sizes_of(system, n_labels, hidden, batch))
 
@@ -72,7 +73,7 @@ def drawn(layer: Any, batch: int, random: Any) -> Any:
     """Return the labels of a batch's documents."""
     import torch
 
-    from labelgrove.models.neural.scorers.outputs import Positives
+    from labelgrove.models.neural.scorers.base import Positives
 
     ends = np.cumsum(chances(layer.n_labels))
     places = np.searchsorted(ends, random.random((batch, PER_DOCUMENT)))
@@ -153,8 +154,8 @@ def constants() -> None:
     """Print PRODUCT, WEIGHT, SCORE and CLUSTER in nanoseconds of one core."""
     import torch
 
+    from labelgrove.models.neural.scorers.base import Positives
     from labelgrove.models.neural.scorers.label_clusters import LabelClusters, gated_loss
-    from labelgrove.models.neural.scorers.outputs import Positives
 
     torch.set_num_threads(1)
     n, few = 50_000, (4, 16, 32, 64)

@@ -2,11 +2,12 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 import pytest
 
+from contract_cases import FEW, Few
 from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
@@ -15,18 +16,6 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation
 from labelgrove.models.contract import CHECKS, Case
 from stand_ins import Centroid, Demanding, Recalling
-
-
-class Few(Case):
-    """One with fewer documents to learn from, for checks that do not ask how much is learned."""
-
-    @cached_property
-    def train(self):
-        X, Y = super().train
-        return X[:90], Y[:90]  # several batches, the last one not full, and every label
-
-
-FEW = {"odd_labels_are_learned"}  # fits twice, and asks for sound rankings only
 
 
 def registered(name):
@@ -70,6 +59,18 @@ class ChangesSettings(Centroid):
     @classmethod
     def example_settings(cls, folder):
         return {"power": 1.0}
+
+
+class GoesOnElsewhere(Centroid):
+    """Takes what was interrupted for finished."""
+
+    def _fit(self, X, Y, context):
+        with context.run.progress.task("learning", 20) as shown:
+            for _ in range(20):
+                shown.advance()
+        if context.run.resume:
+            Y = Y[:, ::-1]
+        super()._fit(X, Y, context)
 
 
 class SearchesNoSetting(Centroid):
@@ -388,6 +389,7 @@ BROKEN = {
     "smaller_k_is_the_head_of_larger": [BestDependsOnK, ScoresDependOnK],
     "rows_do_not_influence_each_other": [LooksAtTheOthers],
     "same_seed_same_model": [NotSeeded],
+    "interrupted_training_goes_on": [GoesOnElsewhere],
     "save_and_load_are_equal": [ForgetsState, SavesLess, ForgetsSettings, Pickles],
     "odd_documents_are_ranked": [FailsOnEmptyText, FailsOnNoText],
     "odd_labels_are_learned": [FailsOnBareLabel, FailsOnOneLabel],

@@ -82,13 +82,16 @@ def settings(name: str) -> list[Row]:
     ranges = model.ranges()
     rows = []
     for setting, known in model.settings().items():
-        default = known.default
-        if setting == "encoder" and not default:
-            default = getattr(model, "default_encoder", "")
         searched = str(ranges.get(setting, ""))
-        words = (known.words, known.help or "")
+        only = f" Only with encoder={' or '.join(known.only)}." if known.only else ""
+        words = (known.words, f"{known.help or ''}{only}")
         rows.append(
-            Row(setting, as_text(default), searched, *(w.replace("None", "null") for w in words))
+            Row(
+                setting,
+                as_text(known.default),
+                searched,
+                *(w.replace("None", "null") for w in words),
+            )
         )
     return rows
 

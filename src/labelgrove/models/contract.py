@@ -12,7 +12,8 @@ runs them on its own::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.progress import Silent, Task
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.types import FitContext, Run
@@ -33,6 +35,7 @@ from labelgrove.text import FEATURIZERS
 CHECKS: dict[str, Callable[[Case], None]] = {}
 SAVED_SUFFIXES = {".json", ".npy", ".safetensors"}
 N_LABELS = 12
+INTERRUPTED_AT = 10  # steps; a network of 90 documents is then in its second epoch
 NOISE = " ".join(f"noise{number}" for number in range(6))
 
 
@@ -123,14 +126,20 @@ class Case:
         """Features and labels to judge by."""
         return self.features(self.corpus[0][400:]), self.space.encode(self.corpus[1][400:])
 
-    def fit(self, X: Features, Y: csr_array, model: Classifier | None = None) -> Classifier:
+    def fit(
+        self,
+        X: Features,
+        Y: csr_array,
+        model: Classifier | None = None,
+        run: Run | None = None,
+    ) -> Classifier:
         """Fit a model with all the context it can get."""
         context = FitContext(
             labels=self.first_labels(Y.shape[1]),
             featurizers=self.featurizers,
             validation=(X, Y),
             documents=[f"document {number}" for number in range(X.shape[0])],
-            run=Run(folder=None),
+            run=run or Run(folder=None),
         )
         return (model or self.new()).fit(X, Y, context=context)
 
@@ -197,7 +206,8 @@ def clone_is_unfitted(case: Case) -> None:
 @_check
 def fit_returns_self_and_keeps_its_input(case: Case) -> None:
     """Fit returns the model, changes none of its settings, and leaves X and Y alone."""
-    X, Y = case.features(case.corpus[0][:400]), case.train[1].copy()
+    Y = case.train[1].copy()
+    X = case.features(case.corpus[0][: Y.shape[0]])
     model = case.new()
     before = model.get_params(deep=False)
     assert case.fit(X, Y, model) is model, "fit must return self"
@@ -267,6 +277,41 @@ def same_seed_same_model(case: Case) -> None:
     first = case.fitted.rank(X, 5)
     assert np.array_equal(first.labels, again.labels), "labels differ between two equal fits"
     assert np.array_equal(first.scores, again.scores), "scores differ between two equal fits"
+
+
+class _Interrupting(Silent):
+    """Interrupts what is shown here as a crash would, at the n-th step."""
+
+    def __init__(self, n: int) -> None:
+        self.left = n
+
+    @contextmanager
+    def task(
+        self, title: str, total: int | None = None, unit: str = "documents", done: int = 0
+    ) -> Iterator[Task]:
+        """Open a task that counts."""
+        yield _InterruptingTask(self)
+
+
+class _InterruptingTask(Task):
+    def __init__(self, progress: _Interrupting) -> None:
+        self._progress = progress
+
+    def advance(self, steps: int = 1, **facts: float | str) -> None:
+        self._progress.left -= 1
+        if not self._progress.left:
+            raise KeyboardInterrupt
+
+
+@_check
+def interrupted_training_goes_on(case: Case) -> None:
+    """A training that was interrupted and resumed gives the model of one that was not."""
+    X, Y = case.train
+    folder, texts = case.folder / "interrupted", case.test[0]
+    with suppress(KeyboardInterrupt):
+        case.fit(X, Y, run=Run(folder, progress=_Interrupting(INTERRUPTED_AT)))
+    resumed = case.fit(X, Y, run=Run(folder, resume=True)).rank(texts, 5)
+    _alike(case.fitted.rank(texts, 5), resumed, "the resumed training differs")
 
 
 @_check

@@ -106,7 +106,7 @@ def new_space(
             own[name] = found.values[0]
         else:
             wanted[key] = found
-    declared = MODELS.find(model).ranges()
+    declared = MODELS.create(model, **of_model).searchable()
     wanted = {key: found for key, found in declared.items() if key not in of_model} | wanted
     if not wanted:
         raise InputError(

@@ -1,6 +1,7 @@
 """LightAttention: its loss and prediction by hand, its samplers, resume, and odd label sets."""
 
 import os
+import pickle
 import signal
 from contextlib import contextmanager
 from copy import copy
@@ -97,11 +98,14 @@ def trees_of(model):
     return [] if isinstance(candidates, AllLabels) else candidates.trees
 
 
-def first_objective(model, X, Y):
-    """Return what the first network learns, as training makes it."""
-    data = Learned(X, Texts(X), Y)
-    step = next(replace(model.candidates_).steps([], data, FitContext()))
-    return model._objective(step, data, Training())
+def objectives(model, X, Y, held=None):
+    """Return what each network learns, as training makes it."""
+    data = Learned(X, Texts(X), Y, held and (held[0], Texts(held[0]), held[1]))
+    found, networks = [], []
+    for step in replace(model.candidates_).steps(networks, data, FitContext()):
+        found.append(model._objective(step, data, Training()))
+        networks.append(model.networks_[len(networks)])
+    return found
 
 
 def assert_shared(network, other, *parts):
@@ -164,7 +168,8 @@ def test_joint_loss():
         seen_clusters += list(clusters)
         wanted_clusters += [c in true for c in range(8)]
     assert sizes == {6, 7}, "some have a label outside both clusters, the others padding"
-    loss = float(first_objective(model, X, Y).loss(network.eval(), rows).detach())
+    (objective,) = objectives(model, X, Y)
+    loss = float(objective.loss(network.eval(), rows).detach())
     expected = cross_entropy(seen, wanted) + cross_entropy(seen_clusters, wanted_clusters)
     assert loss == pytest.approx(expected, rel=1e-5)
 
@@ -172,7 +177,8 @@ def test_joint_loss():
 def test_both_parts_learn_from_one_step_and_others_stand_still():
     model, X, Y = fitted()
     (network,) = model.networks_
-    first_objective(model, X, Y).loss(network.train(), np.array([0])).backward()
+    (objective,) = objectives(model, X, Y)
+    objective.loss(network.train(), np.array([0])).backward()
     assert network.generator.output.weight.grad.abs().sum() > 0
     touched = network.scorer.attends.labels.weight.grad.coalesce().indices()[0].tolist()
     assert 0 < len(touched) < 24, "only the candidates"
@@ -330,6 +336,23 @@ def test_interrupt_and_resume_give_what_one_run_gives(case, tmp_path):
             new(**settings).fit(X, Y, context=FitContext(validation=held, run=run))
     again = FitContext(validation=held, run=Run(tmp_path, resume=True))
     assert_same(new(**settings).fit(X, Y, context=again), whole)
+
+
+@pytest.mark.parametrize("case", [*SAMPLERS, "levels"])
+def test_what_is_learned_can_be_sent_to_other_processes(case):
+    settings = {"sampler": case} if case in SAMPLERS else TWO
+    model, X, Y = fitted(**settings)
+    rows = np.arange(12)
+    whole = objectives(model, X, Y, planted(30, seed=5))
+    assert len(whole) == len(model.networks_)
+    for pair in zip(model.networks_, whole, strict=True):
+        told = []
+        for network, objective in (pair, pickle.loads(pickle.dumps(pair))):
+            torch.manual_seed(3)
+            loss = float(objective.loss(network.eval(), rows).detach())
+            told.append((loss, objective.score(network), objective.n_validation))
+        assert told[0] == told[1]
+        assert told[0][2] == 30
 
 
 @pytest.mark.parametrize("settings", [{}, {"sampler": "static"}, TWO])

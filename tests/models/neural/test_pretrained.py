@@ -394,6 +394,19 @@ def test_clusters_sit_on_other_encoders_too(name, tmp_path):
     assert Tagger.load(tmp_path / "saved").tag(texts[0]) == tagger.tag(texts[0])
 
 
+@pytest.mark.parametrize("prior", ["frequency", "none"])
+def test_clusters_have_a_bias_only_if_they_begin_with_a_frequency(prior, bert):
+    model = models.create("aplc-xlnet", encoder=bert, clusters=[0.5, 0.5], prior=prior)
+    network = model._network(Blueprint(np.array([4, 1, 0, 2]), 10), reader_of(bert))
+    output = network.scorer.output
+    layers = [output.head, *(tail.labels for tail in output.tails)]
+    assert output.sizes == (2, 2)
+    assert [layer.bias is None for layer in layers] == [prior == "none"] * 2
+    if prior == "frequency":  # of the head: labels 0 and 3, and the gate
+        wanted = np.array([4.5, 2.5, 10 * (1 - np.exp(-0.1)) + 0.5]) / 11
+        np.testing.assert_allclose(output.head.bias.sigmoid().detach(), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("special", [{"precision": "bf16"}, {"devices": 2}])
 def test_clusters_learn_with_other_numbers_and_in_two_processes(special, tmp_path):
     texts, labels = known_answer(64)

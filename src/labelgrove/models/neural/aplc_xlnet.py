@@ -25,7 +25,6 @@ from typing import Any, ClassVar, Literal
 
 from torch import nn
 
-from labelgrove.core.errors import InputError
 from labelgrove.core.ranges import Real
 from labelgrove.core.settings import setting
 from labelgrove.models.neural.candidates.all import AllLabels
@@ -34,7 +33,13 @@ from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
-from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
+from labelgrove.models.neural.scorers.pooled import (
+    CLUSTERS,
+    DECAY,
+    PooledScorer,
+    check_first,
+    pooled_scorer,
+)
 from labelgrove.models.neural.training.settings import FineTuning
 
 
@@ -61,11 +66,7 @@ class AplcXlnet(FineTuning, NeuralClassifier):
     def check_settings(self) -> None:
         """Refuse a first stage."""
         super().check_settings()
-        if self.first != "none":
-            raise InputError(
-                f"first={self.first!r} has no effect with clusters, which make it cheap to judge "
-                "all labels, not some: use model 'transformer' with it, or set first='none'"
-            )
+        check_first(self.first, clustered=True)
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)

@@ -186,6 +186,8 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
             raise InputError(
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
             )
+        if self.first != NO_FIRST:
+            self._new_first()
         open_fabric(self.training)
 
     def searchable(self) -> dict[str, Range]:

@@ -19,7 +19,13 @@ from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES
 from labelgrove.models.neural.readers.word_networks import Convolutions
-from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
+from labelgrove.models.neural.scorers.pooled import (
+    CLUSTERS,
+    DECAY,
+    PooledScorer,
+    check_first,
+    pooled_scorer,
+)
 
 
 class XmlCnn(NeuralClassifier):
@@ -51,6 +57,11 @@ class XmlCnn(NeuralClassifier):
     )
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
+
+    def check_settings(self) -> None:
+        """Refuse a first stage in front of clusters."""
+        super().check_settings()
+        check_first(self.first, clustered=self.output == "clusters")
 
     def _word_network(self, n_inputs: int) -> Convolutions:
         return Convolutions(n_inputs, self.widths, self.filters, self.parts)

@@ -20,7 +20,13 @@ from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
-from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
+from labelgrove.models.neural.scorers.pooled import (
+    CLUSTERS,
+    DECAY,
+    PooledScorer,
+    check_first,
+    pooled_scorer,
+)
 
 
 class XmlRnn(NeuralClassifier):
@@ -44,6 +50,11 @@ class XmlRnn(NeuralClassifier):
     )
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
+
+    def check_settings(self) -> None:
+        """Refuse a first stage in front of clusters."""
+        super().check_settings()
+        check_first(self.first, clustered=self.output == "clusters")
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)

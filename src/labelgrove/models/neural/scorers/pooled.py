@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from labelgrove.core.errors import InputError
 from labelgrove.core.settings import Rule, setting
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader, Reading
@@ -94,6 +95,16 @@ class PooledScorer(Scorer):
             return 3 * self.n_labels
         n_inputs = sum(each.shape[-1] for each in self.output.parameters() if each.ndim > 1)
         return judged * (n_inputs + 3)
+
+
+def check_first(first: str, clustered: bool) -> None:
+    """Refuse a first stage in front of label clusters."""
+    if clustered and first != "none":
+        raise InputError(
+            f"first={first!r} has no effect with clusters, which make it cheap to judge all "
+            "labels, not some: choose a linear output (model 'transformer', or output='linear'), "
+            "or set first='none'"
+        )
 
 
 def bottleneck(n_inputs: int, n_outputs: int, activation: nn.Module, dropout: float) -> nn.Module:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from labelgrove.core.configured import Configured
 from labelgrove.core.ranges import Choice, Real, Whole
-from labelgrove.core.settings import setting
+from labelgrove.core.settings import SEED, THREADS, setting
 
 Schedule = Literal["constant", "linear", "cosine"]
 Precision = Literal["32", "bf16"]
@@ -76,8 +76,8 @@ class Training(Configured):
     device: str = setting("auto", "auto, cpu, cuda, one of several such as cuda:1, or mps.")
     devices: int = setting(1, "GPUs (or processes on the CPU) that share every batch.", least=1)
     precision: Precision = setting("32", "32, or bf16 for mixed precision with bfloat16.")
-    seed: int = setting(0, "Seed of weights, dropout and the order of documents.", least=0)
-    threads: int | None = setting(None, "Threads that work at once; None for all cores.")
+    seed: int = SEED
+    threads: int | None = THREADS
 
 
 class FineTuning(Training):
