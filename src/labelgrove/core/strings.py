@@ -59,8 +59,7 @@ class PackedStrings(Sequence[str]):
             return [self[number] for number in numbers]
         data, ends = self.utf8.tobytes(), self.ends.tolist()
         return [
-            data[start:end].decode("utf-8", "surrogatepass")
-            for start, end in pairwise([0, *ends])
+            data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise([0, *ends])
         ]
 
     def __len__(self) -> int:
