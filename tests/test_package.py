@@ -59,17 +59,11 @@ def test_the_tagger_needs_no_torch_and_compiles_nothing_to_load():
     assert loaded.isdisjoint(["torch", "transformers", "fastapi", "numba", "sklearn"])
 
 
-# their classes are still being renamed; empty once that is merged
-BEING_RENAMED = ("models/neural", "models/linear")
-
-
 def test_no_two_classes_share_a_name():
     source = Path(labelgrove.__file__).parent
     modules_of = {}
     for path in sorted(source.rglob("*.py")):
         module = path.relative_to(source).as_posix()
-        if module.startswith(BEING_RENAMED):
-            continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef):
                 modules_of.setdefault(node.name, []).append(module)

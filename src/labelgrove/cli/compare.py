@@ -70,23 +70,23 @@ def compare(
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
     if _are_taggers(sources, test):
         asked = _Asked(metrics, threshold, seed, threads, quiet)
-        found = findings(_on_one_set(sources, test, asked, reading))
+        results = findings(_on_one_set(sources, test, asked, reading))
     else:
-        found = findings(_over_sets(sources, metrics))
-    json_file.write(json_to, found.record)
+        results = findings(_over_sets(sources, metrics))
+    json_file.write(json_to, results.record)
     if markdown is not None:
-        options.write_output(markdown, found.markdown())
+        options.write_output(markdown, results.markdown())
     if latex is not None:
-        options.write_output(latex, found.latex())
+        options.write_output(latex, results.latex())
     if report is not None:
         command = shlex.join(["labelgrove", *context.obj])
-        options.write_output(report, found.page(command))
+        options.write_output(report, results.page(command))
     if json_file.alone(json_to):
         return
-    for table in found.tables:
+    for table in results.tables:
         print_report_table(table)
         print()
-    for note in found.notes:
+    for note in results.notes:
         print(note)
     for file in filter(None, outputs.values()):
         print(f"written to {file}")
@@ -142,9 +142,9 @@ def _on_one_set(
         threads=asked.threads,
         progress=progress,
     )
-    found = compare(contestants, corpus, metrics=metrics, seed=asked.seed, progress=progress)
+    comparison = compare(contestants, corpus, metrics=metrics, seed=asked.seed, progress=progress)
     options.say_skipped(corpus)
-    return found
+    return comparison
 
 
 def _over_sets(files: list[Path], metrics: list[str] | None) -> OverSetsComparison:

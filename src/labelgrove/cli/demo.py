@@ -50,7 +50,9 @@ def demo(
         rows = [[tag.label, tag.name, f"{tag.score:.2f}"] for tag in tags]
         print()
         print_table(f'"{text}"', ["label", "name", "probability"], rows, words=2)
-        words = [found.text for found in tagger.explain(text, tags[0].label) if found.weight > 0]
+        words = [
+            evidence.text for evidence in tagger.explain(text, tags[0].label) if evidence.weight > 0
+        ]
         print(f"What spoke for {tags[0].name}: {', '.join(words[:5])}")
     tagger.save(out, overwrite=True, progress=progress)
     program = _program()

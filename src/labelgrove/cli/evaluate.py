@@ -51,10 +51,10 @@ def evaluate(
         from labelgrove.report.assessment import assess
         from labelgrove.report.evaluation import evaluation_report
 
-        found = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
-        scores = found.scores
+        assessment = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
+        scores = assessment.scores
         command = shlex.join(["labelgrove", *context.obj])
-        options.write_output(report, evaluation_report(found, folder, command, progress))
+        options.write_output(report, evaluation_report(assessment, folder, command, progress))
     options.say_skipped(corpus)
     record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
     json_file.write(json_to, record)  # before a reader of the tables can go away

@@ -39,17 +39,17 @@ def explain(
     options.check_output("--html", html)
     json_file.check(json_to)
     progress = options.open_progress(quiet)
-    tagger, found = Tagger.load(folder, progress=progress), []
+    tagger, explanations = Tagger.load(folder, progress=progress), []
     with progress.task("explaining", len(label or ()) or k, "labels") as shown:
         for each in explained(tagger, text, label or [], k):
-            found.append(each)
+            explanations.append(each)
             shown.advance()
-    json_file.write(json_to, {"text": text, "labels": [each.record() for each in found]})
+    json_file.write(json_to, {"text": text, "labels": [each.record() for each in explanations]})
     if not json_file.alone(json_to):
-        for each in found:
+        for each in explanations:
             _print(each, text)
     if html is not None:
-        sections = [_section(each, text) for each in found]
+        sections = [_section(each, text) for each in explanations]
         options.write_output(html, page("Why these labels", sections))
         if not json_file.alone(json_to):
             print(f"written to {html}")
@@ -81,10 +81,10 @@ def coloured(text: str, shares: Sequence[float]) -> Text:
     from rich.style import Style
     from rich.text import Text
 
-    found = Text()
+    shown = Text()
     for piece, share in runs(text, shares):
         depth = round(255 - 175 * abs(share))
         colour = f"#{depth:02x}ff{depth:02x}" if share > 0 else f"#ff{depth:02x}{depth:02x}"
         visible = abs(share) >= FAINTEST
-        found.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
-    return found
+        shown.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
+    return shown

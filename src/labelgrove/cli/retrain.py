@@ -159,12 +159,12 @@ def _plan(said: Feedback, corpus: Corpus, test: Corpus | None, progress: Progres
     """
     from labelgrove.corpus.corrected import changes, held_out
 
-    found = changes(progress.track(corpus, "comparing with the feedback"), said.documents)
+    changed = changes(progress.track(corpus, "comparing with the feedback"), said.documents)
     if test is None:
-        new = said.documents.keys() - found.known
-        return _Lesson(said, found, held_out(new, HELD_OUT), 0)
+        new = said.documents.keys() - changed.known
+        return _Lesson(said, changed, held_out(new, HELD_OUT), 0)
     leaked = sum(document.text in said.documents for document in test)
-    return _Lesson(said, found, frozenset(), leaked)
+    return _Lesson(said, changed, frozenset(), leaked)
 
 
 def _warn(lesson: _Lesson, before: Tagger, folder: Path, source: Path, test: Path | None) -> None:

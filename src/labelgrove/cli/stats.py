@@ -28,16 +28,16 @@ def stats(
 
     json_file.check(json_to)
     corpus, held = reading.open(train), reading.open(test) if test else None
-    found = statistics(corpus, held, words=tokenize, progress=options.open_progress(quiet))
+    result = statistics(corpus, held, words=tokenize, progress=options.open_progress(quiet))
     options.say_skipped(corpus, held)
     names = {"train": str(train), "test": str(test) if test else None}
-    json_file.write(json_to, names | found.record())
+    json_file.write(json_to, names | result.record())
     if json_file.alone(json_to):
         return
-    print_table(f"{train}", ["", "", ""], found.rows(), words=2)
+    print_table(f"{train}", ["", "", ""], result.rows(), words=2)
     print_table(
         "\nHow frequent labels are in training",
         ["label at rank", "documents", "labels with at most that many"],
-        [[f"{p.rank:,}", f"{p.documents:,}", f"{p.share:.1%}"] for p in found.curve()],
+        [[f"{p.rank:,}", f"{p.documents:,}", f"{p.share:.1%}"] for p in result.curve()],
         words=0,
     )

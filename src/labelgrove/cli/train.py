@@ -96,10 +96,10 @@ def train(
     tagger = _tagger(read_recipe(recipe), settings, model, validation, seed, threads)
     if estimate:
         shown = Run(progress=progress)
-        found = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
-        json_file.write(json_to, found._asdict())
+        needed = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
+        json_file.write(json_to, needed._asdict())
         if not json_file.alone(json_to):
-            print(_told(found))
+            print(_told(needed))
         return
     run = Run(folder=folder, resume=resume, progress=progress)
     learn_and_save(tagger, corpus, held, labels, out, run, overwrite)

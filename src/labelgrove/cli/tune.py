@@ -98,7 +98,7 @@ def tune(
     out, progress = out.resolve(), options.open_progress(quiet)
     corpus = reading.open(source)
     held = reading.open(valid) if valid else None
-    found = search(
+    result = search(
         corpus,
         model=base.get("model", "bonsai") if model is None else model,
         trials=trials,
@@ -119,14 +119,14 @@ def tune(
         progress=progress,
     )
     options.say_skipped(corpus, held)
-    _write(found, out, shlex.join(["labelgrove", *context.obj]))
-    json_file.write(json_to, found.record() | {"folder": str(out)})
+    _write(result, out, shlex.join(["labelgrove", *context.obj]))
+    json_file.write(json_to, result.record() | {"folder": str(out)})
     alone = json_file.alone(json_to)
     if not alone:
-        _show(found, out)
-    if not found.complete:
+        _show(result, out)
+    if not result.complete:
         raise StoppedError(
-            f"stopped after {len(found.trials)} trials, which are kept; the same command with "
+            f"stopped after {len(result.trials)} trials, which are kept; the same command with "
             "--resume goes on"
         )
     if not train and not alone:
@@ -143,45 +143,45 @@ def tune(
         return
     from labelgrove.cli.train import learn_and_save, tell
 
-    tagger = found.tagger(validation=share, threads=threads)
+    tagger = result.tagger(validation=share, threads=threads)
     run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
     learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
     if not alone:
         tell(tagger, out / TAGGER)
 
 
-def _write(found: Search, out: Path, command: str) -> None:
+def _write(result: Search, out: Path, command: str) -> None:
     """Write recipe, trials and report."""
     from labelgrove.report.search import search_report
     from labelgrove.tuning.folder import RECIPE, REPORT, TRIALS
 
-    options.write_output(out / RECIPE, write_recipe(found.recipe()))
-    lines = [json.dumps(trial.record(), ensure_ascii=False) for trial in found.trials]
+    options.write_output(out / RECIPE, write_recipe(result.recipe()))
+    lines = [json.dumps(trial.record(), ensure_ascii=False) for trial in result.trials]
     options.write_output(out / TRIALS, "\n".join(lines) + "\n")
     try:
-        options.write_output(out / REPORT, search_report(found, command))
+        options.write_output(out / REPORT, search_report(result, command))
     except MissingExtraError as error:
         print(f"no report: {error}", file=sys.stderr)
 
 
-def _show(found: Search, out: Path) -> None:
+def _show(result: Search, out: Path) -> None:
     """Print what was found, the default settings beside it."""
     from labelgrove.cli.tables import print_table
     from labelgrove.core.ranges import as_text
 
-    best, default, name = found.best, found.default, found.metric.name
-    start = found.space.start
+    best, default, name = result.best, result.default, result.metric.name
+    start = result.space.start
     rows = [[key, as_text(start[key]), as_text(value)] for key, value in best.values.items()]
     shown = "-" if default is None or default.score is None else f"{100 * default.score:.2f}"
     assert best.score is not None
     rows.append([f"{name}, %", shown, f"{100 * best.score:.2f}"])
     print_table("", ["", "default", f"best: trial {best.number}"], rows)
     print(
-        f"{len(found.trials)} trials: {found.count('finished')} finished, "
-        f"{found.count('pruned')} given up early, {found.count('failed')} failed"
+        f"{len(result.trials)} trials: {result.count('finished')} finished, "
+        f"{result.count('pruned')} given up early, {result.count('failed')} failed"
     )
     print(
-        f"the best score was selected among {found.count('finished')} on the same "
-        f"{found.facts['documents to judge by']:,} documents and is optimistic: test on others"
+        f"the best score was selected among {result.count('finished')} on the same "
+        f"{result.facts['documents to judge by']:,} documents and is optimistic: test on others"
     )
     print(f"recipe, trials and report are in {out}")

@@ -139,8 +139,8 @@ def parse_range(text: str) -> Range:
     """
     if not text.strip():
         raise InputError("a range is low..high, low..high:log, or values separated by commas")
-    if found := SPAN.fullmatch(text.strip()):
-        low, high, log = found[1], found[2], found[3] is not None
+    if match := SPAN.fullmatch(text.strip()):
+        low, high, log = match[1], match[2], match[3] is not None
         if re.fullmatch(r"[+-]?\d+", low) and re.fullmatch(r"[+-]?\d+", high):
             return Whole(int(low), int(high), log)
         return Real(float(low), float(high), log)

@@ -153,7 +153,7 @@ class Ranking:
         if Y.shape[0] != len(self):
             raise ValueError(f"the ranking has {len(self)} documents, Y has {Y.shape[0]}")
         width = max(Y.shape[1], int(self.labels.max(initial=-1)) + 1, 1)
-        found: NDArray[np.bool_] = np.zeros(self.labels.shape, np.bool_)
+        hits: NDArray[np.bool_] = np.zeros(self.labels.shape, np.bool_)
         rows = max(HITS_BYTES // width, 1)
         true = np.zeros((min(rows, len(self)), width), np.bool_)  # one block's truth, reused
         for start in range(0, len(self), rows):
@@ -165,9 +165,9 @@ class Ranking:
             cells = owners[kept], Y.indices[stored][kept]
             true[cells] = True
             here = np.take_along_axis(true[: len(labels)], np.maximum(labels, 0), axis=1)
-            found[start : start + len(labels)] = here & (labels >= 0)
+            hits[start : start + len(labels)] = here & (labels >= 0)
             true[cells] = False
-        return found
+        return hits
 
 
 def ndcg(ranking: Ranking, Y: csr_array, k: int) -> NDArray[np.float64]:

@@ -57,11 +57,11 @@ class Registry(Generic[P]):
 
     def entries(self) -> dict[str, Entry]:
         """Return all lines, ours first."""
-        found = dict(self._entries)
+        entries = dict(self._entries)
         for point in metadata.entry_points(group=self._group):
             source = point.dist.name if point.dist else "another package"
-            found.setdefault(point.name, Entry(point.value, f"from {source}"))
-        return found
+            entries.setdefault(point.name, Entry(point.value, f"from {source}"))
+        return entries
 
     def names(self) -> list[str]:
         """Return all names."""
@@ -78,7 +78,7 @@ class Registry(Generic[P]):
         entry = entries[name]
         module, _, attribute = entry.path.partition(":")
         try:
-            found: type[P] = getattr(import_module(module), attribute)
+            part_class: type[P] = getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.startswith("labelgrove"):
                 raise
@@ -87,17 +87,17 @@ class Registry(Generic[P]):
                 f"the {self.kind} {name!r} needs {error.name}, which is not installed: "
                 f"pip install {package}"
             ) from error
-        return found
+        return part_class
 
     def create(self, name: str, /, **settings: Any) -> P:
         """Return a new part of that name with these settings."""
-        found = self.find(name)
-        known = found.setting_names()
+        part_class = self.find(name)
+        known = part_class.setting_names()
         for setting in settings:
             if setting not in known:
                 listed = f"'labelgrove models {name}' lists them" if self.kind == "model" else ""
                 raise UnknownNameError(f"setting of {name!r}", setting, known, listed=listed)
-        part = found(**settings)
+        part = part_class(**settings)
         part.check_settings()
         return part
 
@@ -107,9 +107,9 @@ class Registry(Generic[P]):
         if not isinstance(name, str):
             raise DamagedError(f"{folder} does not say what it holds; save the model again")
         try:
-            found = self.find(name)
+            part_class = self.find(name)
         except UnknownNameError as error:
             raise InputError(
                 f"{folder} holds a {self.kind} that is not installed: {error}"
             ) from error
-        return found.read(folder)
+        return part_class.read(folder)

@@ -326,13 +326,13 @@ def _manifest_checksum(manifest: Mapping[str, Json]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
     for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "transformers"):
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _checksums(files: list[Path]) -> Iterator[str]:
@@ -361,8 +361,8 @@ def _check_sums(source: Path, files: Mapping[str, Mapping[str, Json]], progress:
     total = sum(facts["bytes"] for facts in files.values())
     shown = progress if total >= LARGE else Silent()
     with shown.task(f"loading {source}", total // MEGABYTE, "MB") as task:
-        found, done = _checksums([source / name for name in files]), 0
-        for (name, facts), checksum in zip(files.items(), found, strict=True):
+        checksums, done = _checksums([source / name for name in files]), 0
+        for (name, facts), checksum in zip(files.items(), checksums, strict=True):
             if checksum != facts["sha256"]:
                 raise DamagedError(
                     f"{source / name} was altered: its checksum does not fit; save the model again"

@@ -124,8 +124,8 @@ class _Part(Corpus):
         if number < len(self._keep):
             raise self._other_length(f"{number:,} documents instead of the {len(self._keep):,}")
 
-    def _other_length(self, found: str) -> InputError:
-        return InputError(f"{self._whole.name} has {found} it was divided by; divide it again")
+    def _other_length(self, length: str) -> InputError:
+        return InputError(f"{self._whole.name} has {length} it was divided by; divide it again")
 
 
 class CorpusReader(Corpus):

@@ -50,15 +50,15 @@ def read_feedback(
         A file or several; of a text that was judged more than once the last line counts.
     """
     files = [source] if isinstance(source, str | os.PathLike) else source
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     read, torn = 0, []
     for file in files:
         corpus = _FeedbackLines(Path(file))
         for document in corpus:
-            found[document.text] = document
+            documents[document.text] = document
             read += 1
         torn += [corpus.name] * corpus.torn
-    return Feedback(found, read, tuple(torn))
+    return Feedback(documents, read, tuple(torn))
 
 
 class Corrected(Corpus):

@@ -125,11 +125,11 @@ class LshtcTexts(CorpusReader):
             number += RECORD
 
     def _document(self, own: str, labels: str, text: str) -> Document:
-        found = _between_tags(labels, "third").split() if self._labelled else []
-        wrong = next((label for label in found if not (label.isascii() and label.isdigit())), None)
+        ids = _between_tags(labels, "third").split() if self._labelled else []
+        wrong = next((label for label in ids if not (label.isascii() and label.isdigit())), None)
         if wrong is not None:
             raise RowError(f"labels must be numbers separated by spaces, got {shown(wrong)}")
-        numbers = tuple(dict.fromkeys(str(int(label)) for label in found))
+        numbers = tuple(dict.fromkeys(str(int(label)) for label in ids))
         text = text.strip()
         if text.startswith("<") and text.endswith(">"):
             text = _between_tags(text, "fourth")

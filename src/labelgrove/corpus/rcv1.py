@@ -114,13 +114,13 @@ class Rcv1(CorpusReader):
             left_out += outside
             return not outside
 
-        for found in self._documents(wanted):
+        for item in self._documents(wanted):
             empty = False
-            if isinstance(found, BadRowError):
+            if isinstance(item, BadRowError):
                 bad += 1
-                yield found
+                yield item
             else:
-                number, text = found
+                number, text = item
                 yield Document(text, topics.of(number) if topics else (), str(number))
         if empty:
             raise InputError(
@@ -136,24 +136,24 @@ class Rcv1(CorpusReader):
             yield from _tokens(self._path, wanted)
             return
         nothing = True
-        for found in _news_items(self._path, wanted):
+        for item in _news_items(self._path, wanted):
             nothing = False
-            if found is not None:
-                yield found
+            if item is not None:
+                yield item
         if nothing:
             for path in self._token_files():
                 yield from _tokens(path, wanted)
 
     def _token_files(self) -> list[Path]:
-        found = sorted(self._path.glob(f"lyrl2004_tokens_{self._part}*.dat*"))
-        found = [path for path in found if suffix(path) == ".dat"]
-        if not found:
+        files = sorted(self._path.glob(f"lyrl2004_tokens_{self._part}*.dat*"))
+        files = [path for path in files if suffix(path) == ".dat"]
+        if not files:
             name = "train.dat" if self._part == "train" else "test_pt0.dat to pt3.dat"
             raise InputError(
                 f"{self._path} holds neither news items (such as 2286newsML.xml, or .zip files of "
                 f"them) nor lyrl2004_tokens_{name}; name the folder they are in"
             )
-        return found
+        return files
 
     def _check_all(self, topics: _Topics, seen: NDArray[np.uint8], bad: int) -> None:
         ids = PARTS[self._part]
@@ -214,8 +214,8 @@ class _Topics:
         return bool(self.indptr[number] < self.indptr[number + 1])
 
     def of(self, number: int) -> tuple[str, ...]:
-        found = self.topics[self.indptr[number] : self.indptr[number + 1]].tolist()
-        return tuple(dict.fromkeys(self.names[topic] for topic in found))
+        topics = self.topics[self.indptr[number] : self.indptr[number + 1]].tolist()
+        return tuple(dict.fromkeys(self.names[topic] for topic in topics))
 
 
 # --- token files ----------------------------------------------------------------------------------
@@ -282,8 +282,8 @@ def _zipped(path: Path, wanted: Wanted) -> Iterator[Found | None]:
 
 def _numbered(names: list[str]) -> list[tuple[int, str]]:
     """Return the news items among files, by their numbers."""
-    found = ((_ITEM.fullmatch(PurePosixPath(name).name), name) for name in names)
-    return sorted((int(item[1]), name) for item, name in found if item)
+    matches = ((_ITEM.fullmatch(PurePosixPath(name).name), name) for name in names)
+    return sorted((int(item[1]), name) for item, name in matches if item)
 
 
 def _item(number: int, wanted: Wanted, read: Callable[[], bytes], name: str) -> Found | None:

@@ -68,37 +68,37 @@ class FeatureLines(CorpusReader):
         self._path = path
 
     def _rows(self) -> Iterator[Document | BadRowError]:
-        found, size = 0, (0, 0, 0)
+        n_rows, size = 0, (0, 0, 0)
         for number, line in enumerate(lines(self._path), 1):
             if number == 1:
                 size = self._header(line)
                 continue
-            if found >= size[0] and line.isspace():
+            if n_rows >= size[0] and line.isspace():
                 continue  # blank lines at the end
-            found += 1
+            n_rows += 1
             try:
                 yield _within(decoded(line), *size[1:])
             except RowError as problem:
                 yield BadRowError(str(problem), self.name, number)
-        if found != size[0]:
+        if n_rows != size[0]:
             raise BadRowError(
-                f"the file has {found:,} documents, but its header says {size[0]:,}: "
+                f"the file has {n_rows:,} documents, but its header says {size[0]:,}: "
                 "it was cut short, or the header is wrong",
                 self.name,
-                found + 1,
+                n_rows + 1,
             )
 
     def _header(self, line: bytes) -> tuple[int, int, int]:
         text = line.decode("utf-8", "replace").strip()
-        found = _HEADER.fullmatch(text)
-        if not found:
+        match = _HEADER.fullmatch(text)
+        if not match:
             raise BadRowError(
                 "the first line must hold the numbers of documents, features and labels, "
                 f"got {shown(text)}",
                 self.name,
                 1,
             )
-        n, features, labels = map(int, found.groups())
+        n, features, labels = map(int, match.groups())
         return n, features, labels
 
 
@@ -191,8 +191,8 @@ class RawTexts(CorpusReader):
         if rows is not None and number and next(rows, None) is not None:
             raise self._other_length("fewer", number)
 
-    def _other_length(self, found: str, line: int) -> BadRowError:
-        return BadRowError(f"the file has {found} lines than {self._matrix}", self.name, line)
+    def _other_length(self, length: str, line: int) -> BadRowError:
+        return BadRowError(f"the file has {length} lines than {self._matrix}", self.name, line)
 
 
 def _label_rows(path: Path) -> Iterator[tuple[str, ...]]:
@@ -222,26 +222,26 @@ def _read_matrix(path: Path) -> csr_array:
 
 
 def _find_labels(texts: Path) -> Path:
-    found = [path for path in sorted(texts.parent.glob("*.npz")) if "y" in _words(path)]
+    candidates = [path for path in sorted(texts.parent.glob("*.npz")) if "y" in _words(path)]
     beside = [path for path in sorted(texts.parent.glob("*.txt*")) if path != texts]
-    found += [path for path in beside if _words(path) & {"labels", "label"}]
+    candidates += [path for path in beside if _words(path) & {"labels", "label"}]
     part = next((part for part in PARTS if _words(texts) & set(part)), None)
     if part is not None:
-        found = [path for path in found if _words(path) & set(part)]
+        candidates = [path for path in candidates if _words(path) & set(part)]
     wanted = f"Y.{part[0]}.npz" if part else "Y.npz"
     wanted_lines = f"{part[1]}_labels.txt" if part else "labels.txt"
-    if not found:
+    if not candidates:
         raise InputError(
             f"{texts} has no labels: there is no {wanted} or {wanted_lines} beside it; put it "
             "there, or name the labels (matrix=..., --matrix), or the format if it is another"
         )
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
+    if len(candidates) > 1:
+        names = ", ".join(path.name for path in candidates)
         raise InputError(
             f"{texts} has several files of labels beside it ({names}); "
             "name one (matrix=..., --matrix)"
         )
-    return found[0]
+    return candidates[0]
 
 
 def _words(path: Path) -> set[str]:

@@ -230,9 +230,9 @@ def guess_separator(cells: Sequence[object]) -> Separator:
     `RowError` asks for the separator.
     """
     strings = [cell for cell in cells if isinstance(cell, str)]
-    found = {mark: sum(mark in cell for cell in strings) for mark in MARKS}
-    best = max(MARKS, key=lambda mark: found[mark])  # of equals the first
-    if not found[best]:
+    counts = {mark: sum(mark in cell for cell in strings) for mark in MARKS}
+    best = max(MARKS, key=lambda mark: counts[mark])  # of equals the first
+    if not counts[best]:
         return Separator(None)
     if best == ",":
         example = next(cell for cell in strings if "," in cell)

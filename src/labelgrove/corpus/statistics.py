@@ -208,11 +208,11 @@ class _Tally:
         words = _features if corpus.featurizer == "given" else self._words
         documents: Iterator[Document] = progress.track(corpus, f"reading {corpus.name}")
         for document in documents:
-            found = list(words(document.text))
+            tokens = list(words(document.text))
             if self.vocabulary is not None:
-                self.vocabulary.update(found)
+                self.vocabulary.update(tokens)
             self.n += 1
-            self.n_words += len(found)
+            self.n_words += len(tokens)
             self.unlabelled += not document.labels
             self.labels.update(document.labels)
             # equal texts have equal hashes; that is all that is asked of them

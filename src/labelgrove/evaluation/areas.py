@@ -92,8 +92,8 @@ def _areas(
     if ties == "none":  # the last step is those that are not listed
         above[-1], earned[-1] = right[-1] - gained[-1], 0.0
     auc = (passed * above).sum() / (n_true * (n - n_true))
-    found = np.maximum(right + wrong, 1.0)
-    return float(auc), float((earned * right / found).sum() / n_true)
+    ranked = np.maximum(right + wrong, 1.0)
+    return float(auc), float((earned * right / ranked).sum() / n_true)
 
 
 def areas_by_frequency(
@@ -125,19 +125,19 @@ def areas_by_frequency(
     -------
     A mapping for each group, the frequent first: ``labels``, ``occurrences``, ``AUC``, ``AUPR``.
     """
-    found = areas(Y, ranking, ties=ties)
-    width = len(found.auc)
+    by_label = areas(Y, ranking, ties=ties)
+    width = len(by_label.auc)
     given = np.zeros(width)
     given[: len(np.asarray(counts))] = counts
     documents = np.bincount(score_ranking(Y, ranking).Y.indices, minlength=width)
-    chosen = np.flatnonzero((documents >= least) & ~np.isnan(found.auc))
+    chosen = np.flatnonzero((documents >= least) & ~np.isnan(by_label.auc))
     groups = frequency_groups(given[chosen], n_groups)
     return [
         {
             "labels": float(len(own)),
             "occurrences": float(given[own].sum()),
-            "AUC": float(found.auc[own].mean()) if len(own) else float("nan"),
-            "AUPR": float(found.aupr[own].mean()) if len(own) else float("nan"),
+            "AUC": float(by_label.auc[own].mean()) if len(own) else float("nan"),
+            "AUPR": float(by_label.aupr[own].mean()) if len(own) else float("nan"),
         }
         for own in (chosen[groups == group] for group in range(n_groups))
     ]

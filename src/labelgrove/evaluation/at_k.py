@@ -42,8 +42,8 @@ def coverage(scored: ScoredRanking, k: int) -> float:
     The whole are the labels with at least one document in Y, those of the test set only included.
     """
     used = int((scored.n_positives > 0).sum())
-    found = np.unique(scored.ranking.labels[:, :k][scored.hits[:, :k]])
-    return len(found) / used if used else 0.0
+    hit_labels = np.unique(scored.ranking.labels[:, :k][scored.hits[:, :k]])
+    return len(hit_labels) / used if used else 0.0
 
 
 def propensity_gains(

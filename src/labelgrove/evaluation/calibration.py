@@ -72,9 +72,9 @@ class Calibration:
         right = np.clip(np.searchsorted(self.x, values, side="right"), 1, len(self.x) - 1)
         left = right - 1
         part = (values - self.x[left]) / (self.x[right] - self.x[left])
-        found = self.y[left] + part * (self.y[right] - self.y[left])
+        probabilities = self.y[left] + part * (self.y[right] - self.y[left])
         # rounding must not lift a value above its right knot, or order could change there
-        return np.minimum(found, self.y[right]).astype(np.float32)
+        return np.minimum(probabilities, self.y[right]).astype(np.float32)
 
 
 def fit_calibration(Y: Any, ranking: Ranking) -> Calibration:
@@ -151,10 +151,10 @@ def _logistic(scores: NDArray[np.float32], hits: NDArray[np.bool_]) -> Calibrati
         value = np.logaddexp(0.0, z).sum() - z[hits].sum() + away @ (shape - identity) / 2
         return float(value), np.array([wrong @ odds, wrong.sum()]) + away
 
-    found = minimize(
+    optimum = minimize(
         loss, identity, jac=True, method="L-BFGS-B", bounds=[(0.0, None), (None, None)]
     )
-    slope, shift = found.x
+    slope, shift = optimum.x
     grid = np.linspace(logit(EDGE), logit(1 - EDGE), 201)
     return Calibration(expit(grid), np.clip(expit(slope * grid + shift), EDGE, 1 - EDGE))
 
@@ -221,6 +221,6 @@ def expected_calibration_error(Y: Any, ranking: Ranking, bins: int = 15) -> floa
     The parameters are those of `reliability`. With many places per document most scores are near
     0 and right to be so, which makes the error small; compare only rankings of one width.
     """
-    found = reliability(Y, ranking, bins)
-    total = int(found.counts.sum())
-    return float(found.counts @ np.abs(found.scores - found.hits) / total) if total else 0.0
+    curve = reliability(Y, ranking, bins)
+    total = int(curve.counts.sum())
+    return float(curve.counts @ np.abs(curve.scores - curve.hits) / total) if total else 0.0

@@ -66,15 +66,15 @@ def combinations(
     true, given = _number(scored.Y, known), _number(sets, known)
     right, unseen = true == given, true >= n_seen
     different = {"true": np.unique(true), "given": np.unique(given)}
-    found = {name: len(each) for name, each in different.items()}
-    found |= {f"{name}-unseen": (each >= n_seen).sum() for name, each in different.items()}
-    found["found-unseen"] = len(np.unique(true[right & unseen]))
-    found["documents-unseen"] = unseen.sum()
+    values = {name: len(each) for name, each in different.items()}
+    values |= {f"{name}-unseen": (each >= n_seen).sum() for name, each in different.items()}
+    values["found-unseen"] = len(np.unique(true[right & unseen]))
+    values["documents-unseen"] = unseen.sum()
     shares = {
         "subset-accuracy": right.mean(),
         "subset-accuracy-unseen": right[unseen].mean() if unseen.any() else 0.0,
     }
-    return {name: float(value) for name, value in (found | shares).items()}
+    return {name: float(value) for name, value in (values | shares).items()}
 
 
 def _number(sets: csr_array, known: dict[bytes, int]) -> Ints:

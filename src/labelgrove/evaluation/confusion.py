@@ -74,11 +74,11 @@ def confused_labels(
     weights = diags_array(1.0 / np.maximum(np.maximum(np.diff(missed.indptr), n_wrong), 1))
     weighted = csr_array(weights @ wrong)
     by_label = csr_array(missed.T)
-    found: list[Confusion] = []
+    confusions: list[Confusion] = []
     for rows in _blocks(by_label @ n_wrong):
-        found += _heaviest(by_label[rows], rows.start, weighted, wrong, most)
-        found = sorted(found, key=_order)[:most]
-    return found
+        confusions += _heaviest(by_label[rows], rows.start, weighted, wrong, most)
+        confusions = sorted(confusions, key=_order)[:most]
+    return confusions
 
 
 def _heaviest(

@@ -68,8 +68,8 @@ class Decision:
             return least
         if (most := int(labels.max(initial=-1))) >= len(least):
             raise InputError(f"there are thresholds of {len(least):,} labels, none of label {most}")
-        found: NDArray[np.float32] = least[labels]
-        return found
+        thresholds: NDArray[np.float32] = least[labels]
+        return thresholds
 
     def to_csr(self, ranking: Ranking, n_labels: int) -> csr_array:
         """Return the given labels as a boolean array, shape (n, n_labels)."""

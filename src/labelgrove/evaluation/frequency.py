@@ -94,9 +94,9 @@ def by_frequency(
     padded = np.concatenate([given, np.zeros(width - len(given), np.int64)])
     groups = frequency_groups(padded, n_groups)
     by_label = counts_by_label(scored, as_decision(threshold).mask(ranking))
-    found = []
+    results = []
     for group in range(n_groups):
         member = groups == group
         facts = {"labels": float(member.sum()), "occurrences": float(padded[member].sum())}
-        found.append(facts | averages(by_label[member]))
-    return found
+        results.append(facts | averages(by_label[member]))
+    return results

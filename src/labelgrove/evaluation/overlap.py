@@ -22,9 +22,9 @@ def overlap(
     >>> overlap(first, second, [1, 2]).tolist()
     [0.0, 1.0]
     """
-    found = []
+    shares = []
     for k in ks:
         own, other = first.top(k).labels, second.top(k).labels
         same = (own[:, :, None] == other[:, None, :]) & (own >= 0)[:, :, None]
-        found.append(same.sum(axis=(1, 2)).mean() / k)
-    return np.array(found)
+        shares.append(same.sum(axis=(1, 2)).mean() / k)
+    return np.array(shares)

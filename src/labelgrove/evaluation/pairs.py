@@ -95,11 +95,11 @@ def _places(counts: csr_array) -> tuple[Ints, Ints]:
 
 def _counts_at(counts: csr_array, a: Ints, b: Ints) -> Ints:
     """Return the entries at (a, b), 0 where none is stored; all of shape (pairs,)."""
-    found: Ints = np.zeros(len(a), np.int64)
+    numbers: Ints = np.zeros(len(a), np.int64)
     if counts.nnz:
         rows, columns = _places(counts)
         stored, wanted = rows * counts.shape[1] + columns, a * counts.shape[1] + b
         place = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
         same = stored[place] == wanted
-        found[same] = counts.data[place[same]]
-    return found
+        numbers[same] = counts.data[place[same]]
+    return numbers

@@ -137,10 +137,10 @@ def wilcoxon_over_sets(first: ArrayLike, second: ArrayLike) -> OverSets:
     '2 data sets are too few for a p-value, it takes 6'
     """
     own, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    found = wilcoxon(own, others)
+    test = wilcoxon(own, others)
     if len(own) < FEWEST:
-        return OverSets(found.statistic, None, _too_few(len(own)))
-    return OverSets(found.statistic, found.p)
+        return OverSets(test.statistic, None, _too_few(len(own)))
+    return OverSets(test.statistic, test.p)
 
 
 def _friedman(given: Floats) -> OverSets:
@@ -148,8 +148,8 @@ def _friedman(given: Floats) -> OverSets:
 
     if (given == given[:, :1]).all():  # no set tells any two apart
         return OverSets(0.0, 1.0)
-    found = stats.friedmanchisquare(*given.T)
-    return OverSets(float(found.statistic), float(found.pvalue))
+    test = stats.friedmanchisquare(*given.T)
+    return OverSets(float(test.statistic), float(test.pvalue))
 
 
 def _too_few(n_sets: int) -> str:

@@ -99,14 +99,14 @@ def additive(
     names = check_metrics(metrics)
     scored = score_ranking(Y, ranking)
     given = as_decision(threshold).mask(ranking)
-    found: dict[str, Additive] = {}
+    parts: dict[str, Additive] = {}
     for metric in names:
         if metric in AVERAGES:
             kind, _, of = metric.partition("-")
-            found[metric] = (_micro if kind == "micro" else _macro)(scored, given, of)
+            parts[metric] = (_micro if kind == "micro" else _macro)(scored, given, of)
         else:
-            found[metric] = _mean(scored, given, metric, propensities, n_labels)
-    return found
+            parts[metric] = _mean(scored, given, metric, propensities, n_labels)
+    return parts
 
 
 def check_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
@@ -174,8 +174,8 @@ def _macro(scored: ScoredRanking, given: NDArray[np.bool_], of: str) -> LabelSum
 
 def values(metrics: Mapping[str, Additive]) -> dict[str, float]:
     """Return the metrics of all documents, as `evaluate` gives them."""
-    (found,) = _values(metrics, np.ones((1, _documents([metrics]))))
-    return {name: float(value) for name, value in zip(metrics, found, strict=True)}
+    (row,) = _values(metrics, np.ones((1, _documents([metrics]))))
+    return {name: float(value) for name, value in zip(metrics, row, strict=True)}
 
 
 def enough_samples(n: int) -> int:
@@ -219,49 +219,51 @@ def resampled(
         raise InputError(f"resamples must be at least 1, got {resamples}")
     n = _documents(systems)
     rng = generator(seed, "bootstrap")
-    found = [np.empty((resamples, len(metrics))) for metrics in systems]
+    samples = [np.empty((resamples, len(metrics))) for metrics in systems]
     block = max(BLOCK_BYTES // (8 * (2 * n + _widest(systems))), 1)
     with (progress or Silent()).task("drawing", resamples, "samples") as task:
         for start in range(0, resamples, block):
             rows = range(start, min(start + block, resamples))
             drawn = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in rows]
             weights = np.array(drawn, np.float64)
-            for metrics, values in zip(systems, found, strict=True):
+            for metrics, values in zip(systems, samples, strict=True):
                 values[start : rows.stop] = _values(metrics, weights)
             task.advance(len(rows))
     return [
         {name: values[:, i] for i, name in enumerate(metrics)}
-        for metrics, values in zip(systems, found, strict=True)
+        for metrics, values in zip(systems, samples, strict=True)
     ]
 
 
 def _documents(systems: Sequence[Mapping[str, Additive]]) -> int:
-    found = {each.part.shape[-1] for metrics in systems for each in metrics.values()}
-    if len(found) != 1:
-        told = " and ".join(f"{n:,}" for n in sorted(found)) or "no metric"
+    lengths = {each.part.shape[-1] for metrics in systems for each in metrics.values()}
+    if len(lengths) != 1:
+        told = " and ".join(f"{n:,}" for n in sorted(lengths)) or "no metric"
         raise InputError(f"samples are of the same documents for all systems, got {told}")
-    return int(found.pop())
+    return int(lengths.pop())
 
 
 def _widest(systems: Sequence[Mapping[str, Additive]]) -> int:
     """Return how many sums by label there are at once for a sample."""
-    each = [found for metrics in systems for found in metrics.values()]
+    each = [metric for metrics in systems for metric in metrics.values()]
     return 4 * max((one.part.shape[0] for one in each if isinstance(one, LabelSums)), default=0)
 
 
 def _values(metrics: Mapping[str, Additive], weights: Floats) -> Floats:
     """Return the metrics under weights of the documents (samples, n): (samples, metrics)."""
-    found = np.empty((len(weights), len(metrics)))
+    values = np.empty((len(weights), len(metrics)))
     plain = [i for i, each in enumerate(metrics.values()) if isinstance(each, Sums)]
     sums = [each for each in metrics.values() if isinstance(each, Sums)]
     if sums:
         part = weights @ np.column_stack([each.part for each in sums])
-        found[:, plain] = at_k.ratio(part, weights @ np.column_stack([each.whole for each in sums]))
+        values[:, plain] = at_k.ratio(
+            part, weights @ np.column_stack([each.whole for each in sums])
+        )
     across = np.ascontiguousarray(weights.T)
     for i, each in enumerate(metrics.values()):
         if isinstance(each, LabelSums):
-            found[:, i] = _macro_values(each, across)
-    return found
+            values[:, i] = _macro_values(each, across)
+    return values
 
 
 def _macro_values(each: LabelSums, across: Floats) -> Floats:

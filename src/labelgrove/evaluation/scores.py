@@ -74,19 +74,19 @@ def evaluate(
     depths = _check_ks(ks)
     scored = score_ranking(Y, ranking)
     width = check_width(n_labels, scored)
-    found = {
+    values = {
         f"{name}@{k}": float(of(scored, k).mean()) for name, of in AT_K.items() for k in depths
     }
     if propensities is not None:
         for name, discounted in PROPENSITY.items():
             for k in depths:
                 gains = at_k.propensity_gains(scored, k, propensities, discounted=discounted)
-                found[f"{name}@{k}"] = _share(*gains)
+                values[f"{name}@{k}"] = _share(*gains)
     given = as_decision(threshold).mask(ranking)
-    found |= averages(counts_by_label(scored, given))
-    found |= {name: float(of_sets(scored, given, name, width).mean()) for name in OF_SETS}
-    found |= {f"coverage@{k}": at_k.coverage(scored, k) for k in depths}
-    return found
+    values |= averages(counts_by_label(scored, given))
+    values |= {name: float(of_sets(scored, given, name, width).mean()) for name in OF_SETS}
+    values |= {f"coverage@{k}": at_k.coverage(scored, k) for k in depths}
+    return values
 
 
 def per_document(
@@ -149,9 +149,9 @@ def _share(gained: Floats, best: Floats) -> float:
 
 def parse(metric: str) -> tuple[str, int]:
     """Return the name and the k of a metric that is a mean over documents; k is 0 without one."""
-    found = re.fullmatch(r"(\w+)@([1-9]\d*)", metric)
-    if found and (found[1] in AT_K or found[1] in PROPENSITY):
-        return found[1], int(found[2])
+    match = re.fullmatch(r"(\w+)@([1-9]\d*)", metric)
+    if match and (match[1] in AT_K or match[1] in PROPENSITY):
+        return match[1], int(match[2])
     if metric in OF_SETS:
         return metric, 0
     known = [*(f"{name}@k" for name in (*AT_K, *PROPENSITY)), *OF_SETS]

@@ -94,9 +94,9 @@ def counts_by_document(scored: ScoredRanking, given: NDArray[np.bool_]) -> Count
 def averages(by_label: Counts) -> dict[str, float]:
     """Return micro and macro precision, recall and F1 from counts by label."""
     total, each = by_label.total(), by_label.occurring()
-    found = {}
+    scores = {}
     for name, counts in (("micro", total), ("macro", each)):
         for metric in ("precision", "recall", "F1"):
             values: Floats = getattr(counts, metric.lower())
-            found[f"{name}-{metric}"] = float(values.mean()) if len(values) else 0.0
-    return found
+            scores[f"{name}-{metric}"] = float(values.mean()) if len(values) else 0.0
+    return scores

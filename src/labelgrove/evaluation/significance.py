@@ -179,8 +179,8 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> SignedRanks:
     gaps = gaps[gaps != 0]
     if not len(gaps):
         return SignedRanks(0.0, 1.0, 0)
-    found = stats.wilcoxon(gaps)
-    return SignedRanks(float(found.statistic), float(found.pvalue), len(gaps))
+    test = stats.wilcoxon(gaps)
+    return SignedRanks(float(test.statistic), float(test.pvalue), len(gaps))
 
 
 def without_noise(scores: ArrayLike) -> Floats:

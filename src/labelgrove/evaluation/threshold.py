@@ -110,10 +110,10 @@ def tune_label_thresholds(
     [0.3333333432674408, 0.375]
     """
     scored = score_ranking(Y, ranking)
-    found = np.full(n_labels, common, np.float32)
+    thresholds = np.full(n_labels, common, np.float32)
     scores, hits, labels = _best_first(scored)
     if not hits.any():
-        return found
+        return thresholds
     order, starts, f1 = _f1_by_label(hits, labels, scored.n_positives)
     scores, labels = scores[order].astype(np.float64), labels[order]
     lengths = np.diff(np.append(starts, len(labels)))
@@ -127,8 +127,8 @@ def tune_label_thresholds(
     middle = ((high + low) / 2).astype(np.float32)
     own = np.where(last[cuts] | (middle <= low), high, middle)
     true = scored.n_positives[labels[cuts]]
-    found[labels[cuts]] = (true * own + strength * common) / (true + strength)
-    return found
+    thresholds[labels[cuts]] = (true * own + strength * common) / (true + strength)
+    return thresholds
 
 
 def _best_first(

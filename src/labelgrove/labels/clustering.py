@@ -223,7 +223,7 @@ def k_means_of(
         np.add.at(sums[:, starts[i]], local[1][row], local[2][row])
 
     held = np.full(n, -1, np.int32)  # where the sums have each row
-    found, reached = held, -1.0
+    best, reached = held, -1.0
     for turn in range(rounds):
         now = _assign(local, sums, scales, balanced, threads)
         if turn == 0:
@@ -231,12 +231,12 @@ def k_means_of(
         lengths = kernels.regroup(now, held, *local, sums)
         gained = lengths.sum()  # the sum of all rows' cosines to their centroid
         if gained > reached:
-            found = now
+            best = now
         if gained <= reached * (1.0 + K_TOLERANCE):
             break
         reached = gained
         scales = (1.0 / np.where(lengths > 0, lengths, np.inf)).astype(np.float32)
-    return found
+    return best
 
 
 def _assign(

@@ -79,19 +79,19 @@ def grow_k_means(
         even = balanced or len(nodes_per_level) >= _FREE_LEVELS
         # one cluster has all threads for itself, several share them
         inside = workers(threads) if len(groups) == 1 else 1
-        found = k_means_of(matrix, rows, k, even, generator(seed, *purpose), threads=inside)
-        if not even and np.bincount(found).max() > _LOPSIDED * len(rows):
-            found = k_means_of(matrix, rows, k, True, generator(seed, *purpose), threads=inside)
-        return found
+        clusters = k_means_of(matrix, rows, k, even, generator(seed, *purpose), threads=inside)
+        if not even and np.bincount(clusters).max() > _LOPSIDED * len(rows):
+            clusters = k_means_of(matrix, rows, k, True, generator(seed, *purpose), threads=inside)
+        return clusters
 
     groups = [np.arange(vectors.shape[0])]
     with ThreadPoolExecutor(workers(threads)) as pool:
         while max(map(len, groups)) > max_leaf and len(nodes_per_level) != max_depth:
             parts = list(pool.map(part, enumerate(groups)))
             groups = [
-                rows[found == c]
-                for rows, found in zip(groups, parts, strict=True)
-                for c in range(found.max() + 1)
+                rows[clusters == c]
+                for rows, clusters in zip(groups, parts, strict=True)
+                for c in range(clusters.max() + 1)
             ]
             nodes = np.empty(vectors.shape[0], np.int32)
             for number, rows in enumerate(groups):

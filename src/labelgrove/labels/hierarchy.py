@@ -86,13 +86,15 @@ class IntLists(Sequence[tuple[int, ...]]):
 
 def ancestors(parents: Sequence[tuple[int, ...]], i: int) -> tuple[int, ...]:
     """Return everything above concept ``i``, nearest first, each once."""
-    found: dict[int, None] = {}
+    above_all: dict[int, None] = {}
     near: Sequence[int] = (i,)
     while near:
-        above = [parent for concept in near for parent in parents[concept] if parent not in found]
+        above = [
+            parent for concept in near for parent in parents[concept] if parent not in above_all
+        ]
         near = list(dict.fromkeys(above))
-        found.update(dict.fromkeys(near))
-    return tuple(found)
+        above_all.update(dict.fromkeys(near))
+    return tuple(above_all)
 
 
 def check_acyclic(parents: IntLists, ids: Sequence[str]) -> None:

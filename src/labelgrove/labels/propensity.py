@@ -49,5 +49,5 @@ def propensities(
     padded: NDArray[np.float64] = np.zeros(width)
     padded[: len(given)] = given
     C = max(np.log(max(n_documents, 1)) - 1.0, 0.0) * (B + 1.0) ** A
-    found: NDArray[np.float64] = 1.0 / (1.0 + C * np.exp(-A * np.log(padded + B)))
-    return found
+    values: NDArray[np.float64] = 1.0 / (1.0 + C * np.exp(-A * np.log(padded + B)))
+    return values

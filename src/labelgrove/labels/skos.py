@@ -44,9 +44,9 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
     def texts(node: Any, *properties: str) -> list[str]:
         for name in properties:
             values = graph.objects(node, rdflib.URIRef(SKOS + name))
-            found = in_language((v for v in values if isinstance(v, rdflib.Literal)), language)
-            if found:
-                return found
+            literals = in_language((v for v in values if isinstance(v, rdflib.Literal)), language)
+            if literals:
+                return literals
         return []
 
     return {
@@ -61,15 +61,15 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
 
 
 def _parents(graph: Any, rdflib: Any) -> dict[Any, set[Any]]:
-    found: dict[Any, set[Any]] = {}
+    parents: dict[Any, set[Any]] = {}
     pairs = [
         *graph.subject_objects(rdflib.URIRef(SKOS + "broader")),
         *((c, p) for p, c in graph.subject_objects(rdflib.URIRef(SKOS + "narrower"))),
     ]
     for child, parent in pairs:
         if isinstance(child, rdflib.URIRef) and isinstance(parent, rdflib.URIRef):
-            found.setdefault(child, set()).add(parent)
-    return found
+            parents.setdefault(child, set()).add(parent)
+    return parents
 
 
 def in_language(literals: Iterable[Any], language: str) -> list[str]:

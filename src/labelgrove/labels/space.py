@@ -212,12 +212,12 @@ class LabelSpace:
         new = np.flatnonzero(counts[self.n_labels :]) + self.n_labels
         new = np.array(sorted(new.tolist(), key=wide.ids.__getitem__), np.int64)
         numbers = np.concatenate([np.arange(self.n_labels), new])
-        found = wide._with_labels(numbers, counts[numbers], self.n_documents + len(rows))
+        space = wide._with_labels(numbers, counts[numbers], self.n_documents + len(rows))
         columns = np.empty(len(wide), np.int32)
         columns[numbers] = np.arange(len(numbers))
         Y = csr_array((Y.data, columns[Y.indices], Y.indptr), shape=(len(rows), len(numbers)))
         Y.sort_indices()
-        return found, Y
+        return space, Y
 
     def with_labels(self, numbers: ArrayLike) -> LabelSpace:
         """Return a space in which labels have other numbers.
@@ -305,33 +305,33 @@ class LabelSpace:
             return [self._index[text]]
         if self._by_name is None:
             self._by_name = self._names_to_numbers()
-        found = self._by_name.get(text, [])
-        return [i for i in found if i < self.n_labels] or found
+        numbers = self._by_name.get(text, [])
+        return [i for i in numbers if i < self.n_labels] or numbers
 
     def find(self, text: str) -> int:
         """Return the number of a label or concept by its id, else its name, else another name.
 
         Where labels and other concepts share a name, the labels are meant.
         """
-        found = self.lookup(text)
-        if len(found) > 1:
-            shown = ", ".join(repr(self.ids[i]) for i in found[:10])
-            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+        numbers = self.lookup(text)
+        if len(numbers) > 1:
+            shown = ", ".join(repr(self.ids[i]) for i in numbers[:10])
+            more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
             raise InputError(f"{text!r} is the name of several labels, give an id: {shown}{more}")
-        if not found:
+        if not numbers:
             known = dict.fromkeys([*self.names, *self.ids])
             raise UnknownNameError("label", text, self._near(text, known), total=len(known))
-        return found[0]
+        return numbers[0]
 
     def _names_to_numbers(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for i, name in enumerate(self.names):
-            found.setdefault(name, []).append(i)
+            by_name.setdefault(name, []).append(i)
         others: dict[str, list[int]] = {}
         for i, texts in enumerate(self.alternatives):
             for text in dict.fromkeys(texts):
                 others.setdefault(text, []).append(i)
-        return {**others, **found}
+        return {**others, **by_name}
 
     @staticmethod
     def _near(text: str, known: Iterable[str]) -> list[str]:

@@ -187,15 +187,15 @@ def join(
     keys += others
     numbers = {key: i for i, key in enumerate(keys)}
     ids = [*labels, *others]
-    found = [known.get(key) or Concept(label) for key, label in zip(keys, ids, strict=True)]
+    concepts = [known.get(key) or Concept(label) for key, label in zip(keys, ids, strict=True)]
     return LabelSpace(
         ids,
         counts,
         n_documents,
-        names=[concept.name for concept in found],
-        descriptions=[concept.description for concept in found],
-        alternatives=[concept.alternatives for concept in found],
-        parents=[[numbers[parent] for parent in concept.parents] for concept in found],
+        names=[concept.name for concept in concepts],
+        descriptions=[concept.description for concept in concepts],
+        alternatives=[concept.alternatives for concept in concepts],
+        parents=[[numbers[parent] for parent in concept.parents] for concept in concepts],
     )
 
 
@@ -210,17 +210,17 @@ def widened(space: LabelSpace, vocabulary: Vocabulary) -> LabelSpace:
     numbers |= {label: i for i, label in enumerate(space.ids)}
     others = sorted(vocabulary.concepts.keys() - numbers.keys())
     numbers |= {key: len(space) + i for i, key in enumerate(others)}
-    found = [vocabulary.concepts[key] for key in others]
+    concepts = [vocabulary.concepts[key] for key in others]
     return LabelSpace(
         [*space.ids, *others],
         space.counts,
         space.n_documents,
-        names=[*space.names, *(concept.name for concept in found)],
-        descriptions=[*space.descriptions, *(concept.description for concept in found)],
-        alternatives=[*space.alternatives, *(concept.alternatives for concept in found)],
+        names=[*space.names, *(concept.name for concept in concepts)],
+        descriptions=[*space.descriptions, *(concept.description for concept in concepts)],
+        alternatives=[*space.alternatives, *(concept.alternatives for concept in concepts)],
         parents=[
             *space.parents,
-            *([numbers[parent] for parent in concept.parents] for concept in found),
+            *([numbers[parent] for parent in concept.parents] for concept in concepts),
         ],
     )
 

@@ -50,10 +50,10 @@ def choose(
     counts = counts_by_document(scored, given)
     labelled = counts.true > 0
     right, wrong = labelled & (counts.wrong == 0), labelled & (counts.correct == 0)
-    found = []
+    documents = []
     for kind, member in zip(KINDS, (right, labelled & ~right & ~wrong, wrong), strict=True):
         rows = np.flatnonzero(member)
         n = min(each, len(rows))
         spread = (np.arange(n) + 0.5) * len(rows) / max(n, 1)
-        found += [ChosenDocument(int(row), kind) for row in rows[spread.astype(np.int64)]]
-    return found
+        documents += [ChosenDocument(int(row), kind) for row in rows[spread.astype(np.int64)]]
+    return documents

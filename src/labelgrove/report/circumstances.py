@@ -99,20 +99,20 @@ def _settings(title: str, part: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    found = json.dumps(value, ensure_ascii=False, default=str)
-    return found if len(found) <= VALUE else found[: VALUE - 1] + "…"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= VALUE else text[: VALUE - 1] + "…"
 
 
 def _versions() -> dict[str, str]:
     """Return the versions of the libraries that are at work."""
-    found = {}
+    versions = {}
     for library in LIBRARIES:
         if library.partition("-")[0] in sys.modules:
             try:
-                found[library] = version(library)
+                versions[library] = version(library)
             except PackageNotFoundError:  # there, but not installed as a package
                 continue
-    return found
+    return versions
 
 
 def _facts(facts: Mapping[str, str]) -> str:

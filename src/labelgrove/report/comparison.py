@@ -134,8 +134,8 @@ class Comparison:
 
     def best(self, metric: str) -> set[int]:
         """Return the numbers of the contestants with the best value."""
-        found = [scores[metric].value for scores in self.scores]
-        return best_of(found, lower_is_better=metric in LOWER_IS_BETTER)
+        values = [scores[metric].value for scores in self.scores]
+        return best_of(values, lower_is_better=metric in LOWER_IS_BETTER)
 
     def level_with_best(self, metric: str) -> set[int]:
         """Return the numbers of those that are not significantly worse than a best one."""
@@ -236,7 +236,7 @@ def _pairs(
 ) -> list[PairedTaggers]:
     """Return all pairs by one metric, p-values corrected for their number."""
     sign = -1 if metric in LOWER_IS_BETTER else 1
-    found: list[PairedTaggers] = []
+    pairs: list[PairedTaggers] = []
     for pair in combinations(range(len(scores)), 2):
         # the better one first, of equal ones that which was given first
         ahead = without_noise(scores[pair[0]][metric].value - scores[pair[1]][metric].value)
@@ -251,10 +251,10 @@ def _pairs(
             p = wilcoxon(own.part, other.part).p
             gaps = without_noise(sign * (own.part - other.part))
             better, worse = int((gaps > 0).sum()), int((gaps < 0).sum())
-        found.append(PairedTaggers(metric, first, second, *gap, p, better, worse))
+        pairs.append(PairedTaggers(metric, first, second, *gap, p, better, worse))
     if parts[0][metric].part.shape[-1] < FEWEST:
-        return [each._replace(low=None, high=None, p=None, wilcoxon=None) for each in found]
-    return _corrected(found)
+        return [each._replace(low=None, high=None, p=None, wilcoxon=None) for each in pairs]
+    return _corrected(pairs)
 
 
 def _corrected(pairs: Sequence[PairedTaggers]) -> list[PairedTaggers]:
@@ -278,7 +278,7 @@ def _group_sizes(Y: csr_array, space: LabelSpace) -> list[int]:
 def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[dict[str, float]]:
     """Return how one does on frequent and rare labels, with equal shares of all occurrences."""
     n_groups = len(GROUPS)
-    found, given = (
+    in_top, given = (
         by_frequency(Y, asked.ranking, space.counts, n_groups=n_groups, threshold=decision)
         for decision in (Decision(top=FOUND_IN), asked.decision)
     )
@@ -292,7 +292,7 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
             "AUC": three["AUC"],
             "AUPR": three["AUPR"],
         }
-        for one, two, three in zip(found, given, ranked, strict=True)
+        for one, two, three in zip(in_top, given, ranked, strict=True)
     ]
 
 

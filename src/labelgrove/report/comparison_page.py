@@ -20,57 +20,61 @@ from labelgrove.report.wording import ABOUT_AREAS, ABOUT_GROUPS, named
 LONGEST = 22  # characters of a name beside a figure's axis
 
 
-def comparison_sections(found: Comparison) -> list[Section]:
+def comparison_sections(comparison: Comparison) -> list[Section]:
     """Return the parts of the page of a comparison on one test set."""
-    scores = comparison_tables.score_table(found).html()
-    if found.tested:
+    scores = comparison_tables.score_table(comparison).html()
+    if comparison.tested:
         told = (
             "Dots are scores, lines their 95% intervals. Blue: the best, filled, and what is not "
             "significantly different from it."
         )
-        scores += paragraph(told) + beside([_intervals(found, metric) for metric in found.metrics])
-        scores += comparison_tables.interval_table(found).html()
-    frequency = [comparison_tables.frequency_table(found, key).html() for key in BY_FREQUENCY]
+        scores += paragraph(told) + beside(
+            [_intervals(comparison, metric) for metric in comparison.metrics]
+        )
+        scores += comparison_tables.interval_table(comparison).html()
+    frequency = [comparison_tables.frequency_table(comparison, key).html() for key in BY_FREQUENCY]
     return [
         Section("Scores", scores),
-        Section("Differences", comparison_tables.pair_table(found).html()),
-        Section("Quality and cost", comparison_tables.cost_table(found).html()),
+        Section("Differences", comparison_tables.pair_table(comparison).html()),
+        Section("Quality and cost", comparison_tables.cost_table(comparison).html()),
         Section(
             "Where each wins",
             paragraph(ABOUT_GROUPS) + paragraph(ABOUT_AREAS) + "\n".join(frequency),
         ),
-        Section("How far they agree", overlap_table(agreements(found.contestants)).html()),
+        Section("How far they agree", overlap_table(agreements(comparison.contestants)).html()),
     ]
 
 
-def record_sections(found: OverSetsComparison) -> list[Section]:
+def record_sections(comparison: OverSetsComparison) -> list[Section]:
     """Return the parts of the page of a comparison over several data sets."""
     sections = []
-    for standing in found.standings:
-        body = record_tables.score_table(found, standing).html()
-        if standing.ranks is not None and len(found.systems) > 1:
-            body += _ranks(found.systems, standing.metric, standing.ranks)
+    for standing in comparison.standings:
+        body = record_tables.score_table(comparison, standing).html()
+        if standing.ranks is not None and len(comparison.systems) > 1:
+            body += _ranks(comparison.systems, standing.metric, standing.ranks)
         sections.append(Section(standing.metric, body))
-    rest = record_tables.tables(found)[len(found.standings) :]
+    rest = record_tables.tables(comparison)[len(comparison.standings) :]
     if rest:
         sections.append(Section("Tests and cost", "\n".join(table.html() for table in rest)))
     return sections
 
 
-def _intervals(found: Comparison, metric: str) -> str:
+def _intervals(comparison: Comparison, metric: str) -> str:
     """Return a metric of all with its intervals, the best on top."""
     sign = 1 if metric in LOWER_IS_BETTER else -1
-    order = sorted(range(len(found.names)), key=lambda i: sign * found.scores[i][metric].value)
-    best, level = found.best(metric), found.level_with_best(metric)
+    order = sorted(
+        range(len(comparison.names)), key=lambda i: sign * comparison.scores[i][metric].value
+    )
+    best, level = comparison.best(metric), comparison.level_with_best(metric)
 
     def draw(axes: Any) -> None:
         for place, number in enumerate(order):
-            value, low, high = (100 * part for part in found.scores[number][metric])
+            value, low, high = (100 * part for part in comparison.scores[number][metric])
             colour = SERIES[0] if number in best | level else SERIES[1]
             axes.plot([low, high], [place, place], color=colour)
             filled = colour if number in best else "none"
             axes.plot(value, place, "o", color=colour, markerfacecolor=filled, markersize=7)
-        axes.set_yticks(range(len(order)), [named(found.names[i], LONGEST) for i in order])
+        axes.set_yticks(range(len(order)), [named(comparison.names[i], LONGEST) for i in order])
         axes.set_ylim(len(order) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
 
@@ -129,9 +133,9 @@ def joined(average: Sequence[float], critical: float | None) -> list[tuple[int, 
     """
     if critical is None:
         return []
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for start, rank in enumerate(average):
         end = max(i for i, other in enumerate(average) if other - rank < critical)
-        if end > start and (not found or end > found[-1][1]):
-            found.append((start, end))
-    return found
+        if end > start and (not groups or end > groups[-1][1]):
+            groups.append((start, end))
+    return groups

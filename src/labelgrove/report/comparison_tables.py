@@ -23,25 +23,25 @@ BY_FREQUENCY = {
 }
 
 
-def tables(found: Comparison) -> list[Table]:
+def tables(comparison: Comparison) -> list[Table]:
     """Return all that was found, the most important first."""
     return [
-        score_table(found),
-        *([interval_table(found)] if found.tested else []),
-        pair_table(found),
-        cost_table(found),
-        overlap_table(agreements(found.contestants)),
-        *(frequency_table(found, key) for key in BY_FREQUENCY),
+        score_table(comparison),
+        *([interval_table(comparison)] if comparison.tested else []),
+        pair_table(comparison),
+        cost_table(comparison),
+        overlap_table(agreements(comparison.contestants)),
+        *(frequency_table(comparison, key) for key in BY_FREQUENCY),
     ]
 
 
-def notes(found: Comparison) -> list[str]:
+def notes(comparison: Comparison) -> list[str]:
     """Return what the tables' marks mean, and what else a reader should know."""
-    marked = any(found.level_with_best(metric) for metric in found.metrics)
+    marked = any(comparison.level_with_best(metric) for metric in comparison.metrics)
     mark = [
         f"{MARK}: not significantly different from the best (paired bootstrap, "
-        f"{found.resamples:,} samples, p of at least {LEVEL:g} after Holm's correction for the "
-        "pairs of a metric)"
+        f"{comparison.resamples:,} samples, p of at least {LEVEL:g} after Holm's correction for "
+        "the pairs of a metric)"
     ]
     how = [
         *(mark if marked else []),
@@ -49,42 +49,47 @@ def notes(found: Comparison) -> list[str]:
         "signed-rank test is over the documents' scores, and is corrected alike",
     ]
     costs = "time is that of reading and tagging the test documents, after a first one"
-    if any(each.memory is not None for each in found.contestants):
+    if any(each.memory is not None for each in comparison.contestants):
         costs += (
             "; memory is the most that the whole process held while a tagger was loaded and used, "
             "with what files it read from memory maps: it depends on the order of the taggers"
         )
-    return [*(how if found.tested else []), costs, *found.notes]
+    return [*(how if comparison.tested else []), costs, *comparison.notes]
 
 
-def score_table(found: Comparison) -> Table:
+def score_table(comparison: Comparison) -> Table:
     """Return the metrics of all, the best in bold, marks on what is level with it."""
-    rows = [[name] for name in found.names]
+    rows = [[name] for name in comparison.names]
     bold = set()
-    for column, metric in enumerate(found.metrics, 1):
-        level = found.level_with_best(metric)
-        bold |= {(number, column) for number in found.best(metric)}
+    for column, metric in enumerate(comparison.metrics, 1):
+        level = comparison.level_with_best(metric)
+        bold |= {(number, column) for number in comparison.best(metric)}
         for number, row in enumerate(rows):
             mark = MARK if number in level else ""
-            row.append(percent(found.scores[number][metric].value) + mark)
-    title = f"Scores on {Path(found.test).name} ({several(found.documents, 'document')}), %"
-    return Table(["", *found.metrics], rows, title=title, bold=bold)
+            row.append(percent(comparison.scores[number][metric].value) + mark)
+    title = (
+        f"Scores on {Path(comparison.test).name} ({several(comparison.documents, 'document')}), %"
+    )
+    return Table(["", *comparison.metrics], rows, title=title, bold=bold)
 
 
-def interval_table(found: Comparison) -> Table:
+def interval_table(comparison: Comparison) -> Table:
     """Return where the metrics of all lie in 95 of 100 samples."""
     rows = [
-        [name, *(f"{percent(scores[m].low)} to {percent(scores[m].high)}" for m in found.metrics)]
-        for name, scores in zip(found.names, found.scores, strict=True)
+        [
+            name,
+            *(f"{percent(scores[m].low)} to {percent(scores[m].high)}" for m in comparison.metrics),
+        ]
+        for name, scores in zip(comparison.names, comparison.scores, strict=True)
     ]
-    return Table(["", *found.metrics], rows, title="95% intervals, %")
+    return Table(["", *comparison.metrics], rows, title="95% intervals, %")
 
 
-def pair_table(found: Comparison) -> Table:
+def pair_table(comparison: Comparison) -> Table:
     """Return the differences of every two, in points, with what the tests say."""
-    names = found.names
+    names = comparison.names
     rows = []
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         within = NONE
         if pair.low is not None and pair.high is not None:
             within = f"{_signed(pair.low)} to {_signed(pair.high)}"
@@ -98,12 +103,12 @@ def pair_table(found: Comparison) -> Table:
     return Table(heads, rows, title=title, words=3)
 
 
-def cost_table(found: Comparison) -> Table:
+def cost_table(comparison: Comparison) -> Table:
     """Return quality beside what each takes."""
-    shown = "nDCG@5" if "nDCG@5" in found.metrics else found.metrics[0]
+    shown = "nDCG@5" if "nDCG@5" in comparison.metrics else comparison.metrics[0]
     rows = []
-    for each, scores in zip(found.contestants, found.scores, strict=True):
-        a_document = f"{1000 * each.seconds / found.documents:.3g} ms"
+    for each, scores in zip(comparison.contestants, comparison.scores, strict=True):
+        a_document = f"{1000 * each.seconds / comparison.documents:.3g} ms"
         memory = NONE if each.memory is None else size(each.memory)
         times = [duration(each.seconds), a_document]
         quality = percent(scores[shown].value)
@@ -112,59 +117,61 @@ def cost_table(found: Comparison) -> Table:
     return Table(heads, rows, title="Quality and cost", words=2)
 
 
-def frequency_table(found: Comparison, key: str) -> Table:
+def frequency_table(comparison: Comparison, key: str) -> Table:
     """Return one metric of the groups of frequency, the best of each in bold."""
     rows = [
         [name, *(percent(group[key]) for group in groups)]
-        for name, groups in zip(found.names, found.groups, strict=True)
+        for name, groups in zip(comparison.names, comparison.groups, strict=True)
     ]
     bold = set()
     for column in range(len(GROUPS)):
-        best = best_of([groups[column][key] for groups in found.groups])
+        best = best_of([groups[column][key] for groups in comparison.groups])
         bold |= {(i, column + 1) for i in best}
     heads = list(GROUPS)
     if key in ("found", "macro-F1"):  # the areas are of other groups
-        sizes = zip(GROUPS, found.group_sizes, strict=True)
+        sizes = zip(GROUPS, comparison.group_sizes, strict=True)
         heads = [f"{group} ({several(n, 'label')})" for group, n in sizes]
     return Table(["", *heads], rows, title=BY_FREQUENCY[key], bold=bold)
 
 
-def record(found: Comparison) -> dict[str, Any]:
+def record(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain values."""
-    names = found.names
+    names = comparison.names
 
     def named(numbers: Set[int]) -> list[str]:
         return [names[number] for number in sorted(numbers)]
 
     return {
-        "test": found.test,
-        "documents": found.documents,
-        "resamples": found.resamples,
-        "taggers": [_contestant(found, number) for number in range(len(names))],
-        "best": {metric: named(found.best(metric)) for metric in found.metrics},
-        "level": {metric: named(found.level_with_best(metric)) for metric in found.metrics},
+        "test": comparison.test,
+        "documents": comparison.documents,
+        "resamples": comparison.resamples,
+        "taggers": [_contestant(comparison, number) for number in range(len(names))],
+        "best": {metric: named(comparison.best(metric)) for metric in comparison.metrics},
+        "level": {
+            metric: named(comparison.level_with_best(metric)) for metric in comparison.metrics
+        },
         "pairs": [
             {**pair._asdict(), "first": names[pair.first], "second": names[pair.second]}
-            for pair in found.pairs
+            for pair in comparison.pairs
         ],
-        "overlap": [each._asdict() for each in agreements(found.contestants)],
-        "notes": notes(found),
+        "overlap": [each._asdict() for each in agreements(comparison.contestants)],
+        "notes": notes(comparison),
     }
 
 
-def _contestant(found: Comparison, number: int) -> dict[str, Any]:
-    each, scores = found.contestants[number], found.scores[number]
+def _contestant(comparison: Comparison, number: int) -> dict[str, Any]:
+    each, scores = comparison.contestants[number], comparison.scores[number]
     # NaN is no JSON: the area of a group without labels
     groups = [
         {key: None if isnan(value) else value for key, value in group.items()}
-        for group in found.groups[number]
+        for group in comparison.groups[number]
     ]
     return {
         "tagger": each.name,
         "model": each.model,
-        "scores": {metric: scores[metric].value for metric in found.metrics},
-        "intervals": {metric: list(scores[metric][1:]) for metric in found.metrics}
-        if found.tested
+        "scores": {metric: scores[metric].value for metric in comparison.metrics},
+        "intervals": {metric: list(scores[metric][1:]) for metric in comparison.metrics}
+        if comparison.tested
         else None,
         "groups": dict(zip(GROUPS, groups, strict=True)),
         "seconds": each.seconds,

@@ -136,7 +136,7 @@ def ask_saved(
     names = distinct(folders)
     for folder in folders:  # what is no tagger is told before the work
         storage.read_manifest(folder, verify=False)
-    found = []
+    contestants = []
     for name, folder in zip(names, folders, strict=True):
         measured = reset_peak_memory()
         tagger = Tagger.load(folder, progress=progress)
@@ -145,8 +145,8 @@ def ask_saved(
         asked = ask(tagger, corpus, name=name, k=k, threshold=threshold, progress=progress)
         memory = peak_memory() if measured else None
         del tagger  # before the next is loaded
-        found.append(replace(asked, memory=memory, size=storage.size(folder)))
-    return found
+        contestants.append(replace(asked, memory=memory, size=storage.size(folder)))
+    return contestants
 
 
 def alike(contestants: Sequence[Contestant]) -> list[Contestant]:
@@ -164,14 +164,14 @@ def distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     ['a/bonsai', 'b/bonsai', 'knn']
     """
     whole = [Path(path).absolute().parts for path in paths]
-    found = []
+    names = []
     for own in whole:
         others = [other for other in whole if other != own]
         kept = 1
         while any(other[-kept:] == own[-kept:] for other in others):
             kept += 1
-        found.append("/".join(own[-kept:]))
-    return found
+        names.append("/".join(own[-kept:]))
+    return names
 
 
 class Agreement(NamedTuple):
@@ -192,10 +192,11 @@ def agreements(contestants: Sequence[Contestant]) -> list[Agreement]:
     ]
 
 
-def overlap_table(found: Sequence[Agreement]) -> Table:
+def overlap_table(agreements: Sequence[Agreement]) -> Table:
     """Return how far every two agree as a table."""
     rows = [
-        [*each.taggers, *(f"{100 * share:.0f}" for share in each.top.values())] for each in found
+        [*each.taggers, *(f"{100 * share:.0f}" for share in each.top.values())]
+        for each in agreements
     ]
     columns = ["", "", *(f"top {k}" for k in SHARED)]
     return Table(columns, rows, title="Labels that both name, %", words=2)

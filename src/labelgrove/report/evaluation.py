@@ -35,10 +35,10 @@ def evaluation_report(
     progress
         Where progress is shown.
     """
-    found = intervals(assessment)
+    spans = intervals(assessment)
     parts: list[Callable[[Assessment], Section | None]] = [
-        partial(headline, found=found),
-        partial(by_k, found=found),
+        partial(headline, spans=spans),
+        partial(by_k, spans=spans),
         *(frequent_and_rare, spread, calibration, threshold, best_and_worst, confused, examples),
         learning_curves,
         partial(time_and_memory, folder=folder),

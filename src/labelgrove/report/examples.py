@@ -97,11 +97,11 @@ def _text(whole: str, words: Reasons) -> str:
     shares = shares_of(words, len(whole))
     before, behind = "…" if start else "", "…" if end < len(whole) else ""
     shown = [0.0] * len(before) + shares[start:end] + [0.0] * len(behind)
-    found = marked(before + whole[start:end] + behind, shown)
+    text = marked(before + whole[start:end] + behind, shown)
     if (start, end) == (0, len(whole)):
-        return found
+        return text
     where = f"Characters {start + 1:,} to {end:,} of {len(whole):,}."
-    return found + paragraph(where, kind="quiet")
+    return text + paragraph(where, kind="quiet")
 
 
 def _because(assessment: Assessment, reason: Reason | None) -> str:
@@ -124,12 +124,12 @@ def _labels(assessment: Assessment, row: int) -> str:
     named_scores = [f"{named(names[label])} {score:.2f}" for label, score in ranked]
     right = [each for each, yes in zip(named_scores, given & hits, strict=True) if yes]
     wrong = [each for each, yes in zip(named_scores, given & ~hits, strict=True) if yes]
-    found = {label for (label, _), yes in zip(ranked, given & hits, strict=True) if yes}
+    hit_labels = {label for (label, _), yes in zip(ranked, given & hits, strict=True) if yes}
     ranked_at = {label: (place, score) for place, (label, score) in enumerate(ranked, 1)}
     true = scored.Y.indices[scored.Y.indptr[row] : scored.Y.indptr[row + 1]]
     missed = []
     for label in np.asarray(true).tolist():
-        if label in found:
+        if label in hit_labels:
             continue
         where = "not among the ranked"
         if label in ranked_at:

@@ -69,23 +69,26 @@ class Findings:
         return page(self.title, sections, lead=paragraph(self.lead))
 
 
-def findings(found: Comparison | OverSetsComparison) -> Findings:
+def findings(comparison: Comparison | OverSetsComparison) -> Findings:
     """Return a comparison in a form that can be shown and written."""
-    if isinstance(found, Comparison):
+    if isinstance(comparison, Comparison):
         return Findings(
-            f"{several(len(found.names), 'tagger')} on {Path(found.test).name}",
-            f"{', '.join(found.names)} on {several(found.documents, 'document')}.",
-            comparison_tables.tables(found),
-            comparison_tables.notes(found),
-            comparison_tables.record(found),
-            partial(comparison_sections, found),
+            f"{several(len(comparison.names), 'tagger')} on {Path(comparison.test).name}",
+            f"{', '.join(comparison.names)} on {several(comparison.documents, 'document')}.",
+            comparison_tables.tables(comparison),
+            comparison_tables.notes(comparison),
+            comparison_tables.record(comparison),
+            partial(comparison_sections, comparison),
         )
-    systems, sets = several(len(found.systems), "system"), several(len(found.sets), "data set")
+    systems, sets = (
+        several(len(comparison.systems), "system"),
+        several(len(comparison.sets), "data set"),
+    )
     return Findings(
         f"{systems} on {sets}",
-        f"{', '.join(found.systems)} on {', '.join(found.sets)}.",
-        record_tables.tables(found),
-        record_tables.notes(found),
-        record_tables.record(found),
-        partial(record_sections, found),
+        f"{', '.join(comparison.systems)} on {', '.join(comparison.sets)}.",
+        record_tables.tables(comparison),
+        record_tables.notes(comparison),
+        record_tables.record(comparison),
+        partial(record_sections, comparison),
     )

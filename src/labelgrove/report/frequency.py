@@ -49,7 +49,7 @@ def frequent_and_rare(assessment: Assessment) -> Section:
 
 
 def _bars(sets: Sequence[Mapping[str, float]], ranked: Sequence[Mapping[str, float]]) -> str:
-    found = [
+    values = [
         _bar_figure(
             {"precision": "micro-precision", "recall": "micro-recall", "F1": "micro-F1"},
             sets,
@@ -58,8 +58,8 @@ def _bars(sets: Sequence[Mapping[str, float]], ranked: Sequence[Mapping[str, flo
     ]
     if any(each["labels"] for each in ranked):
         caption = "How well the documents of a label are ranked above others (AUC, AUPR)."
-        found.append(_bar_figure({"AUC": "AUC", "AUPR": "AUPR"}, ranked, caption))
-    return beside(found)
+        values.append(_bar_figure({"AUC": "AUC", "AUPR": "AUPR"}, ranked, caption))
+    return beside(values)
 
 
 def _bar_figure(
@@ -176,12 +176,12 @@ def _ticker() -> Any:
     return need("matplotlib.ticker", "report", "a report with figures")
 
 
-def _ever_given(counts: NDArray[np.int64], found: NDArray[np.bool_]) -> str:
+def _ever_given(counts: NDArray[np.int64], given: NDArray[np.bool_]) -> str:
     """Return the share of labels that were ever given rightly, by training documents; (labels,)."""
     powers = np.floor(np.log2(np.maximum(counts, 1))).astype(np.int64)
     edges = np.arange(powers.max() + 1)
     totals = np.bincount(powers, minlength=len(edges))
-    shares = 100 * np.bincount(powers, found, len(edges)) / np.maximum(totals, 1)
+    shares = 100 * np.bincount(powers, given, len(edges)) / np.maximum(totals, 1)
 
     def draw(axes: Any) -> None:
         filled = totals > 0

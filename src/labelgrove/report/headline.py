@@ -54,17 +54,17 @@ def intervals(assessment: Assessment) -> dict[str, Interval]:
     return bootstrap(parts, resamples=enough_samples(len(scored)))
 
 
-def headline(assessment: Assessment, found: Intervals) -> Section:
+def headline(assessment: Assessment, spans: Intervals) -> Section:
     """Return the most important scores as cards, and those of label sets in a table."""
     n = len(assessment.scored)
     rows = [
-        [name, percent(value), _span(found.get(name), n)]
+        [name, percent(value), _span(spans.get(name), n)]
         for name, value in assessment.scores.items()
         if "@" not in name
     ]
     table = Table(["labels given", "%", "95% interval"], rows)
     body = [
-        _cards(assessment, found),
+        _cards(assessment, spans),
         paragraph(_about_intervals(n), kind="quiet"),
         listed(notes(assessment), kind="note"),
         table.html(),
@@ -74,21 +74,21 @@ def headline(assessment: Assessment, found: Intervals) -> Section:
 
 def notes(assessment: Assessment) -> list[str]:
     """Return what a reader should know of the scores, and what is not as it should be."""
-    found = list(assessment.scores.notes)
+    lines = list(assessment.scores.notes)
     n = len(assessment.scored)
     if assessment.skipped:
-        found.append(f"{several(assessment.skipped, 'bad row')} of the test file skipped")
+        lines.append(f"{several(assessment.skipped, 'bad row')} of the test file skipped")
     if n < FEW:
-        found.append(f"the test set has {several(n, 'document')}: no score here is certain")
+        lines.append(f"the test set has {several(n, 'document')}: no score here is certain")
     if not assessment.given.any():
-        found.append(
+        lines.append(
             "no label reaches the threshold in any document, so F1 and its kin are 0: "
             "choose a lower one with --threshold"
         )
-    return found
+    return lines
 
 
-def by_k(assessment: Assessment, found: Intervals) -> Section:
+def by_k(assessment: Assessment, spans: Intervals) -> Section:
     """Return how scores change with the number of labels that are looked at."""
     n, ks, scores = len(assessment.scored), _ks(assessment), assessment.scores
     metrics = dict.fromkeys(name.partition("@")[0] for name in scores if "@" in name)
@@ -96,22 +96,22 @@ def by_k(assessment: Assessment, found: Intervals) -> Section:
     for metric in metrics:
         row = [metric]
         for name in (f"{metric}@{k}" for k in _listed(assessment)):
-            span = f" ({_span(found[name], n)})" if name in found and n > 1 else ""
+            span = f" ({_span(spans[name], n)})" if name in spans and n > 1 else ""
             row.append(percent(scores[name]) + span)
         rows.append(row)
     shown, n_depths = _listed(assessment), len(set(assessment.ks))
     body = [Table(["%, with 95% interval", *(f"@{k}" for k in shown)], rows).html()]
     if len(ks) > 1:
-        body.insert(0, _curves(found, ks, with_bands=n > 1))
+        body.insert(0, _curves(spans, ks, with_bands=n > 1))
     if len(shown) < n_depths:
         body.append(paragraph(f"{len(shown)} of {n_depths:,} places are listed.", kind="quiet"))
     return Section("Scores by k", "\n".join(body))
 
 
-def _curves(found: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
+def _curves(spans: Intervals, ks: Sequence[int], *, with_bands: bool) -> str:
     def draw(axes: Any) -> None:
         for metric, marker, colour in zip(CURVES, "os^D", SERIES[: len(CURVES)], strict=True):
-            values = [found[f"{metric}@{k}"] for k in ks]
+            values = [spans[f"{metric}@{k}"] for k in ks]
             axes.plot(
                 ks, [100 * each.value for each in values], marker=marker, color=colour, label=metric
             )
@@ -143,7 +143,7 @@ def _listed(assessment: Assessment) -> list[int]:
     return ks if len(ks) <= MOST_DEPTHS else [*ks[: MOST_DEPTHS - 1], ks[-1]]
 
 
-def _cards(assessment: Assessment, found: Intervals) -> str:
+def _cards(assessment: Assessment, spans: Intervals) -> str:
     first, last, n = min(assessment.ks), max(assessment.ks), len(assessment.scored)
     names = [f"P@{first}", f"P@{last}", f"R@{last}", f"nDCG@{last}", f"PSP@{last}"]
     cards = []
@@ -151,8 +151,8 @@ def _cards(assessment: Assessment, found: Intervals) -> str:
         metric, _, k = name.partition("@")
         meaning = FIRST_RIGHT if name == "P@1" else MEANINGS[metric].format(k=k)
         cards.append(
-            f'<li class="card"><span>{name}</span><b>{percent(found[name].value)}%</b>'
-            + (f"<small>{_span(found[name], n)}</small>" if n > 1 else "")
+            f'<li class="card"><span>{name}</span><b>{percent(spans[name].value)}%</b>'
+            + (f"<small>{_span(spans[name], n)}</small>" if n > 1 else "")
             + f"<small>{text(meaning)}</small></li>"
         )
     return '<ul class="cards">\n' + "\n".join(cards) + "\n</ul>"

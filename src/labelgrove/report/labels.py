@@ -18,23 +18,24 @@ HEADS = ("label", "F1, %", "precision", "recall", "true", "given", "right", "in 
 
 def best_and_worst(assessment: Assessment) -> Section:
     """Return the labels with the best and the worst F1, with what it is made of."""
-    found = counts_by_label(assessment.scored, assessment.given)
-    least = ENOUGH if int((found.true >= ENOUGH).sum()) >= 2 * SHOWN else 1
-    chosen = np.flatnonzero(found.true >= least)
-    best = chosen[np.lexsort((-found.true[chosen], -found.f1[chosen]))]
-    worst = chosen[np.lexsort((-found.true[chosen], found.f1[chosen]))]
-    body = [paragraph(_lead(found, least))]
+    label_counts = counts_by_label(assessment.scored, assessment.given)
+    least = ENOUGH if int((label_counts.true >= ENOUGH).sum()) >= 2 * SHOWN else 1
+    chosen = np.flatnonzero(label_counts.true >= least)
+    best = chosen[np.lexsort((-label_counts.true[chosen], -label_counts.f1[chosen]))]
+    worst = chosen[np.lexsort((-label_counts.true[chosen], label_counts.f1[chosen]))]
+    body = [paragraph(_lead(label_counts, least))]
     if len(chosen) <= 2 * SHOWN:
-        body.append(_table(assessment, found, best, "All of them, the best first"))
+        body.append(_table(assessment, label_counts, best, "All of them, the best first"))
     else:
-        body.append(_table(assessment, found, best[:SHOWN], "Best labels"))
+        body.append(_table(assessment, label_counts, best[:SHOWN], "Best labels"))
         title = "Worst labels, the most frequent of equal ones first"
-        body.append(_table(assessment, found, worst[:SHOWN], title))
-    invented = np.flatnonzero((found.true == 0) & (found.given > 0))
+        body.append(_table(assessment, label_counts, worst[:SHOWN], title))
+    invented = np.flatnonzero((label_counts.true == 0) & (label_counts.given > 0))
     if len(invented):
-        order = invented[np.argsort(-found.given[invented], kind="stable")][:SHOWN]
+        order = invented[np.argsort(-label_counts.given[invented], kind="stable")][:SHOWN]
         names = ", ".join(
-            f"{named(assessment.names[label])} ({found.given[label]:,})" for label in order[:5]
+            f"{named(assessment.names[label])} ({label_counts.given[label]:,})"
+            for label in order[:5]
         )
         more = f"{several(len(invented), 'label')} given that no test document has: {names}"
         body.append(paragraph(more + (", …" if len(invented) > 5 else "")))
@@ -66,9 +67,9 @@ def confused(assessment: Assessment) -> Section:
     return Section("Labels taken for one another", paragraph(lead) + table.html())
 
 
-def _lead(found: Counts, least: int) -> str:
-    true = found.true > 0
-    never = int((true & (found.given == 0)).sum())
+def _lead(label_counts: Counts, least: int) -> str:
+    true = label_counts.true > 0
+    never = int((true & (label_counts.given == 0)).sum())
     lead = (
         f"Test documents have {several(int(true.sum()), 'label')}; {never:,} of them "
         f"{'was' if never == 1 else 'were'} never given."
@@ -76,18 +77,26 @@ def _lead(found: Counts, least: int) -> str:
     if least > 1:
         lead += (
             f" Listed are labels with at least {least} test documents, of which there are "
-            f"{int((found.true >= least).sum()):,}: F1 of fewer is mostly luck."
+            f"{int((label_counts.true >= least).sum()):,}: F1 of fewer is mostly luck."
         )
     return lead
 
 
-def _table(assessment: Assessment, found: Counts, labels: NDArray[np.int64], title: str) -> str:
+def _table(
+    assessment: Assessment, label_counts: Counts, labels: NDArray[np.int64], title: str
+) -> str:
     counts = assessment.counts
     rows = [
         [
             named(assessment.names[label]),
-            *(percent(part[label]) for part in (found.f1, found.precision, found.recall)),
-            *(f"{part[label]:,}" for part in (found.true, found.given, found.correct, counts)),
+            *(
+                percent(part[label])
+                for part in (label_counts.f1, label_counts.precision, label_counts.recall)
+            ),
+            *(
+                f"{part[label]:,}"
+                for part in (label_counts.true, label_counts.given, label_counts.correct, counts)
+            ),
         ]
         for label in labels
     ]

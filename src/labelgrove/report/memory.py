@@ -21,7 +21,7 @@ def reset_peak_memory() -> bool:
 def peak_memory() -> int | None:
     """Return the most memory, in bytes, that was held since `reset_peak_memory`, or ever."""
     try:
-        found = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text("ascii"), re.MULTILINE)
+        match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text("ascii"), re.MULTILINE)
     except OSError:
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None

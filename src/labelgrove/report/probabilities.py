@@ -26,25 +26,25 @@ FEW = 30  # places in a bin below which its share of hits is uncertain
 def calibration(assessment: Assessment) -> Section:
     """Return how often labels of a probability are right, and how many there are of each."""
     scored = assessment.scored
-    found = reliability(scored.Y, scored.ranking, BINS)
+    bins = reliability(scored.Y, scored.ranking, BINS)
     error = expected_calibration_error(scored.Y, scored.ranking, BINS)
     lead = (
         "Of the labels with a probability around 0.7, about 70% should be right. The points "
         f"are off by {100 * error:.2f} percentage points in the mean over all "
-        f"{several(int(found.counts.sum()), 'ranked label')} (expected calibration error, "
+        f"{several(int(bins.counts.sum()), 'ranked label')} (expected calibration error, "
         f"{BINS} bins). Most ranked labels are rightly held for unlikely, so this mean is small."
     )
-    figures = [_reliability(found), _histogram(found)]
+    figures = [_reliability(bins), _histogram(bins)]
     return Section("Can probabilities be believed?", paragraph(lead) + beside(figures))
 
 
-def _reliability(found: Reliability) -> str:
-    filled = found.counts > 0
-    sure = found.counts[filled] >= FEW
+def _reliability(bins: Reliability) -> str:
+    filled = bins.counts > 0
+    sure = bins.counts[filled] >= FEW
 
     def draw(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (4, 4)), label="ideal")
-        x, y = found.scores[filled], found.hits[filled]
+        x, y = bins.scores[filled], bins.hits[filled]
         axes.plot(x[sure], y[sure], marker="o", color=SERIES[0], label="this tagger")
         if not sure.all():
             few = f"fewer than {FEW} labels"
@@ -58,20 +58,18 @@ def _reliability(found: Reliability) -> str:
     return captioned(drawn(draw, label=caption, height=300), text(caption))
 
 
-def _histogram(found: Reliability) -> str:
-    middles = (found.edges[:-1] + found.edges[1:]) / 2
-    hits = np.round(found.hits * found.counts)
+def _histogram(bins: Reliability) -> str:
+    middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+    hits = np.round(bins.hits * bins.counts)
 
     def draw(axes: Any) -> None:
         width = 0.9 / len(middles)
         # side by side: on a logarithmic axis the parts of a bar cannot be compared
-        axes.bar(
-            middles - width / 4, found.counts - hits, width / 2, label="wrong", color=SERIES[1]
-        )
+        axes.bar(middles - width / 4, bins.counts - hits, width / 2, label="wrong", color=SERIES[1])
         axes.bar(middles + width / 4, hits, width / 2, label="right", color=SERIES[2])
         axes.set_yscale("symlog", linthresh=1)
         axes.yaxis.set_major_formatter(grouped)
-        axes.set(xlim=(0, 1), ylim=(0, max(float(found.counts.max()), 9.0) * 2))
+        axes.set(xlim=(0, 1), ylim=(0, max(float(bins.counts.max()), 9.0) * 2))
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("probability the tagger gave")
         axes.set_ylabel("ranked labels")

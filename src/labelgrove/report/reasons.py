@@ -45,17 +45,17 @@ def runs(text: str, shares: Sequence[float]) -> list[tuple[str, float]]:
 
 def marked(text: str, shares: Sequence[float]) -> str:
     """Return the text for a page, with marks on the words that spoke."""
-    found = []
+    parts = []
     for piece, share in runs(text, shares):
         if abs(share) < FAINTEST:
-            found.append(escaped(piece))
+            parts.append(escaped(piece))
             continue
         side = "for" if share > 0 else "against"
-        found.append(
+        parts.append(
             f'<mark class="{side}" style="--share: {abs(share):.2f}" title="{share:+.2f}">'
             f"{escaped(piece)}</mark>"
         )
-    return f'<p class="document" dir="auto">{"".join(found)}</p>'
+    return f'<p class="document" dir="auto">{"".join(parts)}</p>'
 
 
 def passage(text: str, evidence: Sequence[Evidence], most: int) -> tuple[int, int]:

@@ -12,27 +12,29 @@ from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
 
 
-def tables(found: OverSetsComparison) -> list[Table]:
+def tables(comparison: OverSetsComparison) -> list[Table]:
     """Return all that was found: scores and ranks of each metric, tests, then time and size."""
-    result = [score_table(found, standing) for standing in found.standings]
-    if any(each.p is not None for standing in found.standings for each in standing.pairs.values()):
-        result.append(pair_table(found))
-    told = found.table.values()
+    result = [score_table(comparison, standing) for standing in comparison.standings]
+    if any(
+        each.p is not None for standing in comparison.standings for each in standing.pairs.values()
+    ):
+        result.append(pair_table(comparison))
+    told = comparison.table.values()
     if any(record.seconds is not None for record in told):
-        result.append(_cost_table(found, "Time to tag", "seconds"))
+        result.append(_cost_table(comparison, "Time to tag", "seconds"))
     if any(record.size is not None for record in told):
-        result.append(_cost_table(found, "On disk", "size"))
+        result.append(_cost_table(comparison, "On disk", "size"))
     return result
 
 
-def notes(found: OverSetsComparison) -> list[str]:
+def notes(comparison: OverSetsComparison) -> list[str]:
     """Return what Friedman's test says, what cannot be said, and what is missing."""
     tested = [
         _friedman(standing.metric, standing.ranks)
-        for standing in found.standings
+        for standing in comparison.standings
         if standing.ranks is not None and standing.ranks.friedman.p is not None
     ]
-    return [*tested, *dict.fromkeys(_untested(found)), *found.notes]
+    return [*tested, *dict.fromkeys(_untested(comparison)), *comparison.notes]
 
 
 def _friedman(metric: str, ranks: Ranks) -> str:
@@ -43,10 +45,10 @@ def _friedman(metric: str, ranks: Ranks) -> str:
     )
 
 
-def _untested(found: OverSetsComparison) -> list[str]:
+def _untested(comparison: OverSetsComparison) -> list[str]:
     """Return why there are no p-values, where there are none."""
     said = []
-    for standing in found.standings:
+    for standing in comparison.standings:
         if standing.ranks is None:
             said.append("no data set has results of all systems, so there are no average ranks")
         elif standing.ranks.friedman.note:
@@ -55,66 +57,71 @@ def _untested(found: OverSetsComparison) -> list[str]:
     return said
 
 
-def score_table(found: OverSetsComparison, standing: MetricStanding) -> Table:
+def score_table(comparison: OverSetsComparison, standing: MetricStanding) -> Table:
     """Return the scores of one metric on each data set, and the average ranks."""
     rows = []
-    for i, system in enumerate(found.systems):
-        scores = [found.score(i, j, standing.metric) for j in range(len(found.sets))]
+    for i, system in enumerate(comparison.systems):
+        scores = [comparison.score(i, j, standing.metric) for j in range(len(comparison.sets))]
         rank = NONE if standing.ranks is None else f"{standing.ranks.average[i]:.2f}"
         rows.append([system, *(NONE if s is None else percent(s) for s in scores), rank])
-    bold = {(i, j + 1) for j in range(len(found.sets)) for i in found.best(j, standing.metric)}
+    bold = {
+        (i, j + 1) for j in range(len(comparison.sets)) for i in comparison.best(j, standing.metric)
+    }
     if standing.ranks is not None:
         best = standing.ranks.average.min()
         ranked = enumerate(standing.ranks.average)
-        bold |= {(i, len(found.sets) + 1) for i, rank in ranked if rank == best}
-    title = f"{standing.metric} on {several(len(found.sets), 'data set')}, %"
-    return Table(["", *found.sets, "average rank"], rows, title=title, bold=bold)
+        bold |= {(i, len(comparison.sets) + 1) for i, rank in ranked if rank == best}
+    title = f"{standing.metric} on {several(len(comparison.sets), 'data set')}, %"
+    return Table(["", *comparison.sets, "average rank"], rows, title=title, bold=bold)
 
 
-def pair_table(found: OverSetsComparison) -> Table:
+def pair_table(comparison: OverSetsComparison) -> Table:
     """Return Wilcoxon's test of every two systems over data sets, by each metric."""
     rows = []
-    for standing in found.standings:
+    for standing in comparison.standings:
         for (i, j), each in standing.pairs.items():
-            wins = f"{found.wins(i, j, standing.metric)} / {found.wins(j, i, standing.metric)}"
-            who = [standing.metric, found.systems[i], found.systems[j]]
-            rows.append([*who, wins, p_value(each.p)])
+            won = comparison.wins(i, j, standing.metric)
+            lost = comparison.wins(j, i, standing.metric)
+            who = [standing.metric, comparison.systems[i], comparison.systems[j]]
+            rows.append([*who, f"{won} / {lost}", p_value(each.p)])
     title = "Differences of each two over data sets: Wilcoxon's test, after Holm's correction"
     return Table(["", "first", "second", "wins / losses", "p"], rows, title=title, words=3)
 
 
-def _cost_table(found: OverSetsComparison, title: str, key: str) -> Table:
+def _cost_table(comparison: OverSetsComparison, title: str, key: str) -> Table:
     say = {"seconds": duration, "size": size}[key]
 
     def cell(i: int, j: int) -> str:
-        record = found.table.get((i, j))
+        record = comparison.table.get((i, j))
         value = None if record is None else getattr(record, key)
         return NONE if value is None else say(value)
 
-    columns = range(len(found.sets))
-    rows = [[system, *(cell(i, j) for j in columns)] for i, system in enumerate(found.systems)]
-    return Table(["", *found.sets], rows, title=title)
+    columns = range(len(comparison.sets))
+    rows = [[system, *(cell(i, j) for j in columns)] for i, system in enumerate(comparison.systems)]
+    return Table(["", *comparison.sets], rows, title=title)
 
 
-def record(found: OverSetsComparison) -> dict[str, Any]:
+def record(comparison: OverSetsComparison) -> dict[str, Any]:
     """Return the comparison as plain values."""
     return {
-        "systems": list(found.systems),
-        "sets": list(found.sets),
-        "complete_sets": [found.sets[j] for j in found.complete],
+        "systems": list(comparison.systems),
+        "sets": list(comparison.sets),
+        "complete_sets": [comparison.sets[j] for j in comparison.complete],
         "scores": {
             metric: {
                 system: {
-                    data: found.score(i, j, metric)
-                    for j, data in enumerate(found.sets)
-                    if (i, j) in found.table
+                    data: comparison.score(i, j, metric)
+                    for j, data in enumerate(comparison.sets)
+                    if (i, j) in comparison.table
                 }
-                for i, system in enumerate(found.systems)
+                for i, system in enumerate(comparison.systems)
             }
-            for metric in found.metrics
+            for metric in comparison.metrics
         },
-        "standings": {each.metric: _standing(each, found.systems) for each in found.standings},
-        "notes": notes(found),
+        "standings": {
+            each.metric: _standing(each, comparison.systems) for each in comparison.standings
+        },
+        "notes": notes(comparison),
     }
 
 

@@ -109,13 +109,13 @@ class OverSetsComparison:
 
     def score(self, system: int, data: int, metric: str) -> float | None:
         """Return a score, or None where the combination is missing."""
-        found = self.table.get((system, data))
-        return None if found is None else found.scores[metric]
+        record = self.table.get((system, data))
+        return None if record is None else record.scores[metric]
 
     def best(self, data: int, metric: str) -> set[int]:
         """Return the numbers of the systems with the best score on a data set."""
-        found = [self.score(system, data, metric) for system in range(len(self.systems))]
-        return best_of(found, lower_is_better=metric in LOWER_IS_BETTER)
+        scores = [self.score(system, data, metric) for system in range(len(self.systems))]
+        return best_of(scores, lower_is_better=metric in LOWER_IS_BETTER)
 
     def wins(self, first: int, second: int, metric: str) -> int:
         """Return on how many data sets the first system is better than the second."""

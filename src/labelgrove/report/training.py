@@ -48,12 +48,12 @@ def networks_of(history: Sequence[Event]) -> list[list[Event]]:
     >>> [len(events) for events in networks_of([{"step": 1}, {"step": 2}, {"step": 1}])]
     [2, 1]
     """
-    found: list[list[Event]] = []
+    networks: list[list[Event]] = []
     for event in history:
-        if not found or event["step"] <= found[-1][-1]["step"]:
-            found.append([])
-        found[-1].append(event)
-    return found
+        if not networks or event["step"] <= networks[-1][-1]["step"]:
+            networks.append([])
+        networks[-1].append(event)
+    return networks
 
 
 def _figure(networks: Sequence[Sequence[Event]], key: str, caption: str) -> str:

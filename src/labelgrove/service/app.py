@@ -284,20 +284,20 @@ def _feedback_record(
 
 
 def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> list[str]:
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for given in labels:
         label = given if served.labels.lookup(given) else " ".join(given.split())
         if not label:
             raise ProblemError(422, f"{given!r} is no label: it is empty")
         if allow_new and not served.labels.lookup(label):
-            found[label] = None
+            ids[label] = None
             new.append(label)
             continue
         try:
-            found[served.labels.ids[served.number(label)]] = None
+            ids[served.labels.ids[served.number(label)]] = None
         except (UnknownNameError, ProblemError) as error:
             raise ProblemError(404, f"{error}; 'allow_new' takes it as a new one") from None
-    return list(found)
+    return list(ids)
 
 
 def _json(body: bytes) -> Response:

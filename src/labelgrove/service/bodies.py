@@ -33,8 +33,8 @@ async def read(request: Request, kind: type[Asked], limits: Limits) -> Asked:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise invalid(found, "the body") from None
+        problems = error.errors(include_url=False)
+        raise invalid(problems, "the body") from None
 
 
 def _check_size(value: dict[str, Any], limits: Limits) -> None:
@@ -50,14 +50,14 @@ async def _bytes(request: Request, limits: Limits) -> bytes:
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limits.body:
         raise _too_large(limits, f"{int(length):,}")
-    found, size = [], 0
+    chunks, size = [], 0
     try:
         async with asyncio.timeout(limits.seconds):
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > limits.body:
                     raise _too_large(limits, "more")
-                found.append(chunk)
+                chunks.append(chunk)
     except TimeoutError:
         raise ProblemError(
             408,
@@ -66,7 +66,7 @@ async def _bytes(request: Request, limits: Limits) -> bytes:
         ) from None
     except ClientDisconnect:
         raise ProblemError(400, "the connection ended before the body did") from None
-    return b"".join(found)
+    return b"".join(chunks)
 
 
 def _too_large(limits: Limits, size: str) -> ProblemError:

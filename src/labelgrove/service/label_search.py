@@ -43,8 +43,8 @@ class LabelSearch:
     def find(self, beginning: str, offset: int, limit: int) -> list[int]:
         """Return the numbers of at most ``limit`` labels, after leaving out ``offset``."""
         wanted = _plain(beginning)
-        found = islice(self._matches(f" {wanted}"), offset, offset + limit) if wanted else ()
-        return list(found)
+        numbers = islice(self._matches(f" {wanted}"), offset, offset + limit) if wanted else ()
+        return list(numbers)
 
     def _matches(self, wanted: str) -> Iterator[int]:
         at = 0

@@ -165,10 +165,10 @@ class ServiceMiddleware:
         """Return a name for the key of a request, comparing it with all keys in constant time."""
         scheme, _, key = given.partition(b" ")
         digest = hashlib.sha256(key.strip()).digest()
-        found = False
+        known_key = False
         for known in self._keys:
-            found |= hmac.compare_digest(known, digest)
-        if scheme.lower() != b"bearer" or not found:
+            known_key |= hmac.compare_digest(known, digest)
+        if scheme.lower() != b"bearer" or not known_key:
             said = "this API key is not known" if key else "this service wants an API key"
             raise ProblemError(
                 401,

@@ -80,10 +80,10 @@ class ProblemError(Exception):
 
 def invalid(errors: Sequence[Mapping[str, Any]], what: str) -> ProblemError:
     """Return the problem of values that pydantic refused; ``what`` names the whole."""
-    found = [(place(error["loc"]) or what, _said(error)) for error in errors[:20]]
-    where, said = found[0]
+    problems = [(place(error["loc"]) or what, _said(error)) for error in errors[:20]]
+    where, said = problems[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return ProblemError(422, f"{where}: {said}{more}", errors=found)
+    return ProblemError(422, f"{where}: {said}{more}", errors=problems)
 
 
 def place(location: Sequence[str | int]) -> str:
@@ -94,10 +94,10 @@ def place(location: Sequence[str | int]) -> str:
     >>> place(("texts", 3))
     'texts[3]'
     """
-    found = ""
+    path = ""
     for step in location:
-        found += f"[{step}]" if isinstance(step, int) else f".{step}" if found else str(step)
-    return found
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
+    return path
 
 
 def _said(error: Mapping[str, Any]) -> str:

@@ -75,9 +75,9 @@ class Rates:
         start = int.from_bytes(digest[:8], "little") % (SLOTS - NEAR)
         name = int.from_bytes(digest[8:], "little") or 1
         near = self._buckets[start : start + NEAR]
-        found = np.flatnonzero(near["client"] == np.uint64(name))
-        place = int(found[0]) if len(found) else int(near["time"].argmin())
+        own = np.flatnonzero(near["client"] == np.uint64(name))
+        place = int(own[0]) if len(own) else int(near["time"].argmin())
         bucket: np.void = near[place]
-        if not len(found):
+        if not len(own):
             bucket["client"], bucket["level"], bucket["time"] = name, self._most, now
         return bucket

@@ -135,8 +135,8 @@ class Served:
         return written
 
     def _explain(self, question: Explaining) -> bytes:
-        found = next(explained(self.tagger, question.text, [question.label]))
-        return to_json({"model": self.name, **found.record()})
+        explanation = next(explained(self.tagger, question.text, [question.label]))
+        return to_json({"model": self.name, **explanation.record()})
 
     # --- labels -------------------------------------------------------------------------------
 

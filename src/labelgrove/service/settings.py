@@ -127,20 +127,20 @@ def name_taggers(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
     >>> name_taggers(["models/first", "second=models/other"])
     (('first', 'models/first'), ('second', 'models/other'))
     """
-    found: dict[str, str] = {}
+    folders_by_name: dict[str, str] = {}
     for each in given:
         name, named, folder = each.partition("=")
         if not named or Path(each).exists():
             name, folder = Path(each).resolve().name, each
         if not name or not folder:
             raise InputError(f"a tagger is given as DIR or NAME=DIR, got {each!r}")
-        if name in found:
+        if name in folders_by_name:
             raise InputError(
-                f"two taggers would be called {name!r}: {found[name]} and {folder}; "
+                f"two taggers would be called {name!r}: {folders_by_name[name]} and {folder}; "
                 f"give one another name, as in other={folder}"
             )
-        found[name] = folder
-    return tuple(found.items())
+        folders_by_name[name] = folder
+    return tuple(folders_by_name.items())
 
 
 def is_loopback(host: str) -> bool:

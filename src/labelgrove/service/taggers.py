@@ -85,11 +85,11 @@ class TaggerQueue:
         self, served: Served, texts: Sequence[str], k: int, threshold: float | str | None
     ) -> bytes:
         """Return the results of texts as JSON; many texts make way for others in between."""
-        found = [
+        results = [
             await self._ask(Asked(served, Tagging(part, k, threshold)), weight, at_once=True)
             for part, weight in _parts(texts, self._settings.batch)
         ]
-        return b",".join(found)
+        return b",".join(results)
 
     async def explain(self, served: Served, text: str, label: str) -> bytes:
         """Return why a label, given by its id, was given, as JSON."""
@@ -201,7 +201,7 @@ class ServedTaggers:
 
         A tagger that cannot be loaded goes on as it was, and that is told.
         """
-        found, failed = [], []
+        reloaded, failed = [], []
         async with self._reloading:
             for name, queue in self._queues.items():
                 try:
@@ -215,13 +215,13 @@ class ServedTaggers:
                     queue.served = served
                     self.metrics.reloads.labels("done").inc()
                     log.info("%s was loaded anew", name)
-                    found.append(name)
-        if not found and not failed:
+                    reloaded.append(name)
+        if not reloaded and not failed:
             log.info("nothing was saved anew, so nothing was loaded")
         if failed:
             names = ", ".join(name for name, _ in failed)
             raise ProblemError(409, f"{names}: not loaded, the old one goes on", errors=failed)
-        return found
+        return reloaded
 
     def _anew(self, name: str, queue: TaggerQueue) -> Served | None:
         manifest = storage.read_manifest(queue.folder, verify=False)

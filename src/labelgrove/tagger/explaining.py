@@ -68,13 +68,13 @@ def explain(learned: FittedState, text: str, label: str) -> Reasons:
     spans = learned.featurizers[explanation.view].spans(text)
     for position, (feature, start, end) in enumerate(spans):
         places.setdefault(feature if by_feature else position, []).append((start, end))
-    found = [
+    words = [
         Evidence(text[spots[0][0] : spots[0][1]], weights[key], tuple(spots))
         for key, spots in places.items()
         if key in weights
     ]
-    found.sort(key=lambda evidence: -abs(evidence.weight))
-    return Reasons(found, _similar(learned.labels.names, explanation, number))
+    words.sort(key=lambda evidence: -abs(evidence.weight))
+    return Reasons(words, _similar(learned.labels.names, explanation, number))
 
 
 @dataclass(frozen=True)

@@ -227,12 +227,12 @@ def _fit(learned: FittedState, train: Data, held: Data | None, context: FitConte
 
 def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
     """Rank held-out documents, shown batch by batch."""
-    found = []
+    rankings = []
     with progress.task("calibrating on held-out documents", X.shape[0]) as shown:
         for rows in batches.of_rows(X.shape[0]):
-            found.append(model.rank(X[rows], RANKING_DEPTH))
+            rankings.append(model.rank(X[rows], RANKING_DEPTH))
             shown.advance(rows.stop - rows.start)
-    return Ranking.concatenate(found)
+    return Ranking.concatenate(rankings)
 
 
 def _step(context: FitContext, name: str, validation: Data | None = None) -> FitContext:

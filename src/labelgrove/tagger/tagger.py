@@ -413,11 +413,11 @@ class Tagger(Configured):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; those of the model, ``model__...``, also when it is a name."""
-        found = super().get_params(deep)
+        params = super().get_params(deep)
         if deep and isinstance(self.model, str):
             nested = self._new_model().get_params()
-            found.update({f"model__{name}": value for name, value in nested.items()})
-        return found
+            params.update({f"model__{name}": value for name, value in nested.items()})
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set settings, also those of the model as ``model__...``."""

@@ -44,8 +44,8 @@ class Metric:
     @property
     def ks(self) -> tuple[int, ...]:
         """The depths at which rankings are cut."""
-        found = re.search(r"@([1-9]\d{0,4})$", self.name)
-        return tuple(sorted({*DEPTHS, *([int(found[1])] if found else [])}))
+        match = re.search(r"@([1-9]\d{0,4})$", self.name)
+        return tuple(sorted({*DEPTHS, *([int(match[1])] if match else [])}))
 
     @property
     def less_is_better(self) -> bool:

@@ -127,9 +127,9 @@ class Search:
         settings
             Of the `Tagger`, such as ``validation``; the seed is that of the search.
         """
-        found: dict[str, Any] = {"seed": self.facts.get("seed", 0), "threads": None, **settings}
-        model = self.space.create(self.best.values, seed=found["seed"], threads=found["threads"])
-        return Tagger(model, features=self.space.chosen(self.best.values)[1] or None, **found)
+        values: dict[str, Any] = {"seed": self.facts.get("seed", 0), "threads": None, **settings}
+        model = self.space.create(self.best.values, seed=values["seed"], threads=values["threads"])
+        return Tagger(model, features=self.space.chosen(self.best.values)[1] or None, **values)
 
     def recipe(self) -> dict[str, Any]:
         """Return the best settings, as a recipe holds them, and what is known about them."""
@@ -143,8 +143,8 @@ class Search:
         }
         if self.default is not None:
             about["default"] = self.default.score
-        found = {"model": self.space.model, "settings": settings, "features": features}
-        return {**{key: value for key, value in found.items() if value}, "about": about}
+        content = {"model": self.space.model, "settings": settings, "features": features}
+        return {**{key: value for key, value in content.items() if value}, "about": about}
 
 
 def best_of(trials: tuple[Trial, ...], metric: Metric) -> Trial:

@@ -51,7 +51,7 @@ class Space:
         A value of None, the default wherever it is allowed, is left out.
         """
         of_model = dict(self.settings)
-        of_views = {view: dict(found) for view, found in self.features.items()}
+        of_views = {view: dict(given) for view, given in self.features.items()}
         for key, value in values.items():
             own, name = _place(key, of_model, of_views)
             if value is not None:
@@ -60,7 +60,7 @@ class Space:
 
     def holds(self, values: Values) -> bool:
         """Tell whether all values are in their ranges; those of the first trial may not be."""
-        return all(found.holds(values[key]) for key, found in self.ranges.items())
+        return all(span.holds(values[key]) for key, span in self.ranges.items())
 
     def create(self, values: Values, *, seed: int, threads: int | None) -> Classifier:
         """Return an unfitted model with these values."""
@@ -99,15 +99,15 @@ def new_space(
     for key, text in (ranges or {}).items():
         if key not in known:
             raise UnknownNameError(f"setting of {model!r} to search", key, known)
-        found = _as_range(key, text, known[key])
+        span = _as_range(key, text, known[key])
         own, name = _place(key, of_model, of_views)
         own.pop(name, None)
-        if found.size == 1 and isinstance(found, Choice):
-            own[name] = found.values[0]
+        if span.size == 1 and isinstance(span, Choice):
+            own[name] = span.values[0]
         else:
-            wanted[key] = found
+            wanted[key] = span
     declared = MODELS.create(model, **of_model).searchable()
-    wanted = {key: found for key, found in declared.items() if key not in of_model} | wanted
+    wanted = {key: span for key, span in declared.items() if key not in of_model} | wanted
     if not wanted:
         raise InputError(
             f"there is nothing to search: {model} declares no ranges that are not fixed; name a "
@@ -129,12 +129,12 @@ def _place(
 def _as_range(key: str, value: Range | str, default: Any) -> Range:
     """Return a range that may be a text; of any numbers where the setting takes these."""
     try:
-        found = parse_range(value) if isinstance(value, str) else value
+        span = parse_range(value) if isinstance(value, str) else value
     except InputError as error:
         raise InputError(f"range of {key}: {error}") from error
-    if isinstance(found, Whole) and isinstance(default, float):
-        return Real(float(found.low), float(found.high), found.log)
-    return found
+    if isinstance(span, Whole) and isinstance(default, float):
+        return Real(float(span.low), float(span.high), span.log)
+    return span
 
 
 def _known(
@@ -161,8 +161,8 @@ def _known(
 def _check(space: Space) -> None:
     """Refuse a range whose ends the model or its view does not take."""
     views = MODELS.create(space.model, **space.settings).views()
-    for key, found in space.ranges.items():
-        for value in found.ends():
+    for key, span in space.ranges.items():
+        for value in span.ends():
             if value is None and space.start[key] is not None:
                 raise InputError(f"range of {key}: a recipe cannot hold null; leave it out")
             of_model, of_views = space.chosen({key: value})
@@ -172,4 +172,4 @@ def _check(space: Space) -> None:
                     name = str(own.pop("featurizer", views[view].featurizer))
                     FEATURIZERS.create(name, **own)
             except InputError as error:
-                raise InputError(f"range {found} of {key}: {error}") from error
+                raise InputError(f"range {span} of {key}: {error}") from error

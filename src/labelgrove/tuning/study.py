@@ -73,9 +73,9 @@ class Study:
         trial = self._study.ask()
         start = self._space.start if trial.user_attrs.get("default") else {}
         values: dict[str, Any] = {}
-        for key, found in self._space.ranges.items():
-            outside = key in start and not found.holds(start[key])
-            values[key] = start[key] if outside else _suggested(trial, key, found)
+        for key, span in self._space.ranges.items():
+            outside = key in start and not span.holds(start[key])
+            values[key] = start[key] if outside else _suggested(trial, key, span)
         self._open[trial.number] = trial
         return trial.number, values
 
@@ -148,23 +148,23 @@ class Study:
             )
         return self._over
 
-    def _trial(self, found: Any) -> Trial:
-        state: Any = STATES[found.state.name]
-        facts = found.user_attrs.get("facts", {})
+    def _trial(self, frozen: Any) -> Trial:
+        state: Any = STATES[frozen.state.name]
+        facts = frozen.user_attrs.get("facts", {})
         return Trial(
-            number=found.number,
+            number=frozen.number,
             state=state,
             values={
-                key: _value(each, found.params[key]) if key in found.params else
+                key: _value(each, frozen.params[key]) if key in frozen.params else
                 self._space.start[key]
                 for key, each in self._space.ranges.items()
             },
-            score=found.value if state == "finished" else None,
+            score=frozen.value if state == "finished" else None,
             scores=facts.get("scores", {}),
             seconds=facts.get("seconds", 0.0),
-            steps=dict(found.intermediate_values),
+            steps=dict(frozen.intermediate_values),
             message=facts.get("message", ""),
-            default=bool(found.user_attrs.get("default")),
+            default=bool(frozen.user_attrs.get("default")),
             repeats=facts.get("repeats"),
         )  # fmt: skip
 
@@ -178,8 +178,8 @@ class Study:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it was experimental until version 5
             judge = evaluator(target_quantile=max(0.25, 3 / len(done)))
-            found = self._optuna.importance.get_param_importances(self._study, evaluator=judge)
-        return {key: float(value) for key, value in found.items()}
+            shares = self._optuna.importance.get_param_importances(self._study, evaluator=judge)
+        return {key: float(value) for key, value in shares.items()}
 
 
 @contextmanager
@@ -217,17 +217,17 @@ def opened(path: Path, plan: Plan, *, facts: Mapping[str, Any], resume: bool) ->
         if known is None:
             study.set_user_attr("facts", dict(facts))
             inside = {
-                key: _stored(found, space.start[key])
-                for key, found in space.ranges.items()
-                if found.holds(space.start[key])
+                key: _stored(span, space.start[key])
+                for key, span in space.ranges.items()
+                if span.holds(space.start[key])
             }
             study.enqueue_trial(inside, user_attrs={"default": True})
         else:
             _check_same(known, facts, path)
-        found = Study(optuna, study, space, metric, plan.seed)
-        found.lose()
-        yield found
-        found.lose()
+        span = Study(optuna, study, space, metric, plan.seed)
+        span.lose()
+        yield span
+        span.lose()
     finally:
         storage.remove_session()
         storage.engine.dispose()
@@ -257,24 +257,24 @@ def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) 
             )
 
 
-def _suggested(trial: Any, key: str, found: Range) -> Any:
+def _suggested(trial: Any, key: str, span: Range) -> Any:
     """Return the value that a trial is to have, drawn or put there before."""
-    if isinstance(found, Choice):
-        return _value(found, trial.suggest_categorical(key, [*map(as_text, found.values)]))
-    if isinstance(found, Whole):
-        return int(trial.suggest_int(key, found.low, found.high, log=found.log))
-    return _value(found, trial.suggest_float(key, found.low, found.high, log=found.log))
+    if isinstance(span, Choice):
+        return _value(span, trial.suggest_categorical(key, [*map(as_text, span.values)]))
+    if isinstance(span, Whole):
+        return int(trial.suggest_int(key, span.low, span.high, log=span.log))
+    return _value(span, trial.suggest_float(key, span.low, span.high, log=span.log))
 
 
-def _stored(found: Range, value: Any) -> Any:
+def _stored(span: Range, value: Any) -> Any:
     """Return a value as the study keeps it: of a choice its text, since it may be a list."""
-    return as_text(value) if isinstance(found, Choice) else value
+    return as_text(value) if isinstance(span, Choice) else value
 
 
-def _value(found: Range, stored: Any) -> Any:
+def _value(span: Range, stored: Any) -> Any:
     """Return the value that the study keeps, of numbers four digits: more mean nothing."""
-    if isinstance(found, Choice):
-        return {as_text(value): value for value in found.values}[stored]
-    if isinstance(found, Whole):
+    if isinstance(span, Choice):
+        return {as_text(value): value for value in span.values}[stored]
+    if isinstance(span, Whole):
         return stored
-    return min(max(float(f"{stored:.4g}"), found.low), found.high)
+    return min(max(float(f"{stored:.4g}"), span.low), span.high)

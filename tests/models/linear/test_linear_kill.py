@@ -17,12 +17,12 @@ EAGER = """
 import runpy, sys, time
 from labelgrove.models.linear import checkpoints
 
-def add(self, task, chunk, original=checkpoints.Checkpoint.add):
+def add(self, task, chunk, original=checkpoints.TaskCheckpoint.add):
     original(self, task, chunk)
     time.sleep(0.05)
 
 checkpoints.FLUSH_SECONDS = 0.0
-checkpoints.Checkpoint.add = add
+checkpoints.TaskCheckpoint.add = add
 sys.argv[0] = "labelgrove"
 runpy.run_module("labelgrove", run_name="__main__")
 """

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.types import Run
 from labelgrove.labels import LabelTree
-from labelgrove.models.linear.checkpoints import Checkpoint, fingerprint
+from labelgrove.models.linear.checkpoints import TaskCheckpoint, fingerprint
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.forest_builder import build_forest
 from labelgrove.models.linear.node_training import (
@@ -25,7 +25,7 @@ from labelgrove.models.linear.node_training import (
     zero_weights,
 )
 from labelgrove.models.linear.solver import Solver
-from labelgrove.models.linear.tasks import Chunk, Task
+from labelgrove.models.linear.tasks import Chunk, NodeTask
 from labelgrove.models.linear.training import train_levels
 
 
@@ -73,7 +73,7 @@ def train_chains(
     n_features, n_labels = X.shape[1], Y.shape[1]
     trees = [LabelTree([np.zeros(n_labels, np.int32)])] * len(orders)
     more = [np.array(link), *(np.asarray(order, np.int64) for order in orders)]
-    checkpoint = Checkpoint(run, fingerprint(X, Y, trees, solver, more) if run.folder else "")
+    checkpoint = TaskCheckpoint(run, fingerprint(X, Y, trees, solver, more) if run.folder else "")
     train = partial(_train_task, FrequentFirst(X), link)
 
     def level_of(number: int, level: int, done: object) -> Level:
@@ -87,7 +87,7 @@ def train_chains(
     return replace(forest, tables=forest.tables._replace(child=labels)), links
 
 
-def _train_task(x: FrequentFirst, link: float, level: Level, solver: Solver, task: Task) -> Chunk:
+def _train_task(x: FrequentFirst, link: float, level: Level, solver: Solver, task: NodeTask) -> Chunk:
     """Train the classifiers of a task; the labels before them are features behind the text's."""
     from labelgrove.models.linear import training_kernels as kernels
 
@@ -104,10 +104,10 @@ def _train_task(x: FrequentFirst, link: float, level: Level, solver: Solver, tas
 
 
 def _split(
-    done: Mapping[Task, Chunk], n_features: int, shape: tuple[int, int]
-) -> tuple[dict[Task, Chunk], csr_array]:
+    done: Mapping[NodeTask, Chunk], n_features: int, shape: tuple[int, int]
+) -> tuple[dict[NodeTask, Chunk], csr_array]:
     """Return chunks of the text's features only, and the weights of labels for (chains, L)."""
-    texts: dict[Task, Chunk] = {}
+    texts: dict[NodeTask, Chunk] = {}
     rows, columns, values = [], [], []
     for task, chunk in done.items():
         cut = int(np.searchsorted(chunk.features, n_features))

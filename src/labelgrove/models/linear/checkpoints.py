@@ -21,7 +21,7 @@ from labelgrove.core.types import Run
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear import tasks
 from labelgrove.models.linear.solver import Solver
-from labelgrove.models.linear.tasks import Chunk, Task
+from labelgrove.models.linear.tasks import Chunk, NodeTask
 
 FLUSH_SECONDS = 30.0
 
@@ -42,17 +42,17 @@ def fingerprint(
     return digest.hexdigest()
 
 
-class Checkpoint:
+class TaskCheckpoint:
     """Finished tasks in the run folder, written every half minute; nothing without a folder."""
 
     def __init__(self, run: Run, fingerprint: str) -> None:
         self._run, self._folder = run, run.folder
         self._fingerprint = fingerprint
-        self._waiting: list[tuple[Task, Chunk]] = []
+        self._waiting: list[tuple[NodeTask, Chunk]] = []
         self._flushed = time.monotonic()
         self._part = 0
 
-    def load(self) -> dict[Task, Chunk]:
+    def load(self) -> dict[NodeTask, Chunk]:
         """Return the finished tasks of an earlier run, or start a new one."""
         if self._folder is None:
             return {}
@@ -63,7 +63,7 @@ class Checkpoint:
                     f"{self._folder} holds a training on other data or with other settings: give "
                     "those again, or start anew (resume=False; --overwrite without --resume)"
                 )
-            done: dict[Task, Chunk] = {}
+            done: dict[NodeTask, Chunk] = {}
             for part in sorted(self._folder.glob("part-*")):
                 done.update(_read_part(part))
                 self._part += 1
@@ -85,7 +85,7 @@ class Checkpoint:
             unfinished.rename(note)
         return {}
 
-    def add(self, task: Task, chunk: Chunk) -> None:
+    def add(self, task: NodeTask, chunk: Chunk) -> None:
         """Keep a result; write what is waiting if it is time."""
         if self._folder is not None:
             self._waiting.append((task, chunk))
@@ -122,7 +122,7 @@ def _writing_to(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_part(folder: Path) -> dict[Task, Chunk]:
+def _read_part(folder: Path) -> dict[NodeTask, Chunk]:
     try:
         values = storage.read_values(folder)
     except DamagedError as error:
@@ -133,5 +133,5 @@ def _read_part(folder: Path) -> dict[Task, Chunk]:
     columns = [
         np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
     ]
-    done = [Task(*numbers) for numbers in values["tasks"].tolist()]
+    done = [NodeTask(*numbers) for numbers in values["tasks"].tolist()]
     return {task: Chunk(*parts) for task, *parts in zip(done, *columns, strict=True)}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelgrove.labels import LabelTree
 from labelgrove.models.linear.forest import CHUNK, STEPS, Forest, Tables
 from labelgrove.models.linear.node_training import TINY
-from labelgrove.models.linear.tasks import Chunk, Task, tasks_of
+from labelgrove.models.linear.tasks import Chunk, NodeTask, tasks_of
 
 CERTAIN = Chunk(  # of an only child, which needs no decision
     *(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint8)),
@@ -19,7 +19,7 @@ CERTAIN = Chunk(  # of an only child, which needs no decision
 )
 
 
-def build_forest(trees: Sequence[LabelTree], done: Mapping[Task, Chunk], n_features: int) -> Forest:
+def build_forest(trees: Sequence[LabelTree], done: Mapping[NodeTask, Chunk], n_features: int) -> Forest:
     """Put all chunks into flat arrays, in the order of trees, levels, nodes and places."""
     roots, child_parts, sizes, per_node = [], [], [], []
     chunks: list[Chunk] = []
@@ -33,7 +33,7 @@ def build_forest(trees: Sequence[LabelTree], done: Mapping[Task, Chunk], n_featu
             last = level == tree.depth - 1
             child_parts.append(nodes if last else nodes + n_nodes)
             sizes.append(np.diff(offsets))
-            tasks: dict[int, list[Task]] = {}
+            tasks: dict[int, list[NodeTask]] = {}
             for task in tasks_of(number, tree, level):
                 tasks.setdefault(task.node, []).append(task)
             for node in range(tree.n_nodes(level)):
@@ -69,9 +69,9 @@ def build_forest(trees: Sequence[LabelTree], done: Mapping[Task, Chunk], n_featu
     )
 
 
-def _runs(tasks: list[Task]) -> Iterator[list[Task]]:
+def _runs(tasks: list[NodeTask]) -> Iterator[list[NodeTask]]:
     """Yield the tasks of a node in runs whose children fit into one chunk of a forest."""
-    run: list[Task] = []
+    run: list[NodeTask] = []
     for task in tasks:
         if run and task.last - run[0].first > CHUNK:
             yield run
@@ -81,7 +81,7 @@ def _runs(tasks: list[Task]) -> Iterator[list[Task]]:
         yield run
 
 
-def _join(parts: list[tuple[Task, Chunk]]) -> Chunk:
+def _join(parts: list[tuple[NodeTask, Chunk]]) -> Chunk:
     """Return one chunk for neighbouring children of a node."""
     from labelgrove.models.linear import training_kernels as kernels
 

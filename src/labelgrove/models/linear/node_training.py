@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array
 
 from labelgrove.labels import LabelTree, propensities
 from labelgrove.models.linear.solver import Solver
-from labelgrove.models.linear.tasks import Chunk, Task
+from labelgrove.models.linear.tasks import Chunk, NodeTask
 
 LANES = 16  # the solver's columns come in multiples of this
 TINY = float(np.finfo(np.float32).tiny)  # what is smaller is nothing, also with threshold 0
@@ -91,12 +91,12 @@ class Level:
         )
         return found
 
-    def true_cost(self, task: Task, solver: Solver) -> NDArray[np.float32]:
+    def true_cost(self, task: NodeTask, solver: Solver) -> NDArray[np.float32]:
         """Return what a document counts for each child of the task that it has."""
         rarity = self._rarity[self._offsets[task.node] :][task.first : task.last]
         return (solver.cost * rarity**solver.tail).astype(np.float32)
 
-    def work(self, task: Task) -> int:
+    def work(self, task: NodeTask) -> int:
         """Return a guess of the work of a task."""
         ptr = self._here.indptr
         return int(ptr[task.node + 1] - ptr[task.node]) * (task.last - task.first)
@@ -122,7 +122,7 @@ class Documents(NamedTuple):
     features: NDArray[np.int32]
 
 
-def documents_of(task: Task, level: Level, x: FrequentFirst) -> Documents:
+def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
     """Return the documents that a task learns from."""
     from labelgrove.models.linear import training_kernels as kernels
 
@@ -130,7 +130,7 @@ def documents_of(task: Task, level: Level, x: FrequentFirst) -> Documents:
     return Documents(rows, *kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch()))
 
 
-def train_task(x: FrequentFirst, level: Level, solver: Solver, task: Task) -> Chunk:
+def train_task(x: FrequentFirst, level: Level, solver: Solver, task: NodeTask) -> Chunk:
     """Train the classifiers of a task on the features of the text."""
     documents = documents_of(task, level, x)
     weights = zero_weights(len(documents.features), task, x)
@@ -138,7 +138,7 @@ def train_task(x: FrequentFirst, level: Level, solver: Solver, task: Task) -> Ch
     return compressed(weights, x.order[documents.features], task, solver)
 
 
-def zero_weights(n_features: int, task: Task, x: FrequentFirst) -> NDArray[np.float32]:
+def zero_weights(n_features: int, task: NodeTask, x: FrequentFirst) -> NDArray[np.float32]:
     """Return the weights to begin with, shape (features + 1, at least the task's children)."""
     return x.zeros(n_features + 1, -(-(task.last - task.first) // LANES) * LANES)
 
@@ -147,7 +147,7 @@ def solve(
     documents: Documents,
     level: Level,
     solver: Solver,
-    task: Task,
+    task: NodeTask,
     weights: NDArray[np.float32],
     earlier: Any = None,
 ) -> None:
@@ -180,7 +180,7 @@ def solve(
 
 
 def compressed(
-    weights: NDArray[np.float32], features: NDArray[np.int32], task: Task, solver: Solver
+    weights: NDArray[np.float32], features: NDArray[np.int32], task: NodeTask, solver: Solver
 ) -> Chunk:
     """Return the weights that reach the threshold; ``features`` are the numbers of their rows."""
     from labelgrove.models.linear import training_kernels as kernels

@@ -15,7 +15,7 @@ from labelgrove.labels import LabelTree
 BLOCK = 64  # labels trained at once; fixed, so that the number of threads changes nothing
 
 
-class Task(NamedTuple):
+class NodeTask(NamedTuple):
     """Some children of one node: those at the places ``first`` to before ``last``."""
 
     tree: int
@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
     bias: NDArray[np.float32]
 
 
-def tasks_of(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
+def tasks_of(number: int, tree: LabelTree, level: int) -> Iterator[NodeTask]:
     """Yield the tasks of one level of a tree, which is the ``number``-th."""
     offsets, _ = tree.children(level)
     for node, size in enumerate(np.diff(offsets).tolist()):
@@ -46,16 +46,16 @@ def tasks_of(number: int, tree: LabelTree, level: int) -> Iterator[Task]:
             blocks = -(-size // BLOCK)
             edges = [size * block // blocks for block in range(blocks + 1)]
             for first, last in pairwise(edges):
-                yield Task(number, level, node, first, last)
+                yield NodeTask(number, level, node, first, last)
 
 
 def in_threads(
-    work: Callable[[Task], Chunk], tasks: Iterable[Task], n_threads: int
-) -> Iterator[tuple[Task, Chunk]]:
+    work: Callable[[NodeTask], Chunk], tasks: Iterable[NodeTask], n_threads: int
+) -> Iterator[tuple[NodeTask, Chunk]]:
     """Yield results as they come, with only a few tasks waiting: an interrupt is answered soon."""
-    waiting: set[Future[tuple[Task, Chunk]]] = set()
+    waiting: set[Future[tuple[NodeTask, Chunk]]] = set()
 
-    def done(task: Task) -> tuple[Task, Chunk]:
+    def done(task: NodeTask) -> tuple[NodeTask, Chunk]:
         return task, work(task)
 
     with ThreadPoolExecutor(n_threads) as pool:

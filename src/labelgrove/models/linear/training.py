@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Run
 from labelgrove.labels import LabelTree
-from labelgrove.models.linear.checkpoints import Checkpoint, fingerprint
+from labelgrove.models.linear.checkpoints import TaskCheckpoint, fingerprint
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.forest_builder import build_forest
 from labelgrove.models.linear.node_training import FrequentFirst, Level, train_task
 from labelgrove.models.linear.solver import Solver
-from labelgrove.models.linear.tasks import Chunk, Task, in_threads, tasks_of
+from labelgrove.models.linear.tasks import Chunk, NodeTask, in_threads, tasks_of
 
 
 def train_forest(
@@ -51,10 +51,10 @@ def train_forest(
     """
     X = csr_array(X, dtype=np.float32)
     # a checksum reads all of X: only where there is something to compare it with
-    checkpoint = Checkpoint(run, fingerprint(X, Y, trees, solver) if run.folder else "")
+    checkpoint = TaskCheckpoint(run, fingerprint(X, Y, trees, solver) if run.folder else "")
     x = FrequentFirst(X)
 
-    def level_of(number: int, level: int, done: dict[Task, Chunk]) -> Level:
+    def level_of(number: int, level: int, done: dict[NodeTask, Chunk]) -> Level:
         here = Level(Y, trees[number], level)
         if level and solver.negatives:
             above = _upper_part(trees[number], number, level, done, X.shape[1])
@@ -68,13 +68,13 @@ def train_forest(
 
 def train_levels(
     trees: Sequence[LabelTree],
-    level_of: Callable[[int, int, dict[Task, Chunk]], Level],
-    train: Callable[[Level, Solver, Task], Chunk],
+    level_of: Callable[[int, int, dict[NodeTask, Chunk]], Level],
+    train: Callable[[Level, Solver, NodeTask], Chunk],
     solver: Solver,
-    checkpoint: Checkpoint,
+    checkpoint: TaskCheckpoint,
     run: Run,
     threads: int | None,
-) -> dict[Task, Chunk]:
+) -> dict[NodeTask, Chunk]:
     """Return what every task of some trees learns.
 
     Parameters
@@ -117,7 +117,7 @@ def train_levels(
 
 
 def _upper_part(
-    tree: LabelTree, number: int, level: int, done: dict[Task, Chunk], n_features: int
+    tree: LabelTree, number: int, level: int, done: dict[NodeTask, Chunk], n_features: int
 ) -> Forest:
     """Return the levels above ``level`` of a tree, whose nodes are the forest's labels."""
     own = {task._replace(tree=0): chunk for task, chunk in done.items() if task.tree == number}
