@@ -89,13 +89,13 @@ def _from_corpus(X: TokenSequences, size: int, seed: int, threads: int) -> NDArr
     """Train skip-grams on token numbers; gensim is exact for one thread only."""
     models = need("gensim.models", "vectors", "training word vectors on the corpus")
 
-    class Texts:
+    class TokenStrings:
         def __iter__(self) -> Iterator[list[str]]:
             for i in range(len(X)):
                 yield [str(token) for token in X.sequence(i).tolist()]
 
     trained = models.Word2Vec(
-        Texts(), vector_size=size, sg=1, min_count=1, epochs=5, seed=seed % 2**32, workers=1
+        TokenStrings(), vector_size=size, sg=1, min_count=1, epochs=5, seed=seed % 2**32, workers=1
     )
     matrix = _random(X.n_terms, size, seed)
     found = np.array([int(word) for word in trained.wv.index_to_key], np.int64)

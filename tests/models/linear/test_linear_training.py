@@ -196,11 +196,11 @@ def test_joined_blocks_hold_what_was_trained(chunk, monkeypatch):
 
 
 def test_runs_of_blocks_fit_into_chunks():
-    blocks = [tasks.Task(0, 0, 0, 63 * i, 63 * i + 63) for i in range(9)]
+    blocks = [tasks.NodeTask(0, 0, 0, 63 * i, 63 * i + 63) for i in range(9)]
     runs = list(forest_builder._runs(blocks))
     assert [len(run) for run in runs] == [4, 4, 1]
     assert [task for run in runs for task in run] == blocks
-    exactly = [tasks.Task(0, 0, 0, 64 * i, 64 * i + 64) for i in range(8)]
+    exactly = [tasks.NodeTask(0, 0, 0, 64 * i, 64 * i + 64) for i in range(8)]
     assert [len(run) for run in forest_builder._runs(exactly)] == [4, 4]
     assert list(forest_builder._runs([])) == []
 

@@ -87,7 +87,9 @@ def train_chains(
     return replace(forest, tables=forest.tables._replace(child=labels)), links
 
 
-def _train_task(x: FrequentFirst, link: float, level: Level, solver: Solver, task: NodeTask) -> Chunk:
+def _train_task(
+    x: FrequentFirst, link: float, level: Level, solver: Solver, task: NodeTask
+) -> Chunk:
     """Train the classifiers of a task; the labels before them are features behind the text's."""
     from labelgrove.models.linear import training_kernels as kernels
 

@@ -19,7 +19,9 @@ CERTAIN = Chunk(  # of an only child, which needs no decision
 )
 
 
-def build_forest(trees: Sequence[LabelTree], done: Mapping[NodeTask, Chunk], n_features: int) -> Forest:
+def build_forest(
+    trees: Sequence[LabelTree], done: Mapping[NodeTask, Chunk], n_features: int
+) -> Forest:
     """Put all chunks into flat arrays, in the order of trees, levels, nodes and places."""
     roots, child_parts, sizes, per_node = [], [], [], []
     chunks: list[Chunk] = []
