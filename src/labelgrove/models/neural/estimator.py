@@ -292,7 +292,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
                 context.run.progress.say(f"labels in each cluster: {told}")
             training = self.training.set_params(
                 seed=self.seed + step.member,
-                epochs=self.candidates_.step_epochs(step, self.epochs),
+                epochs=self._epochs_of(below=step.above is not None),
             )
             objective = self._objective(step, data, training)
             folder = context.run.folder and context.run.folder / step.title
@@ -302,6 +302,11 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
             self.networks_.append(_merged(network).eval())
         for network in self.networks_:
             network.cpu()
+
+    def _epochs_of(self, below: bool) -> int:
+        """Return the epochs of a network, which may be fewer below another one."""
+        fewer = getattr(self, "level_epochs", None)
+        return fewer if below and fewer is not None else self.epochs
 
     def _seed_weights(self, title: str) -> None:
         """Let a network have random weights of its own, whatever was trained before it or not."""
@@ -463,7 +468,8 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
-        epochs = trial.candidates_.epochs(len(trial.networks_), self.epochs)
+        below = trial.candidates_.below_others(len(trial.networks_))
+        epochs = [self._epochs_of(each) for each in below]
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
         if context.validation is not None:
             seconds *= 1.1
@@ -471,7 +477,10 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
 
     def _trial(self) -> Self:
         """Return a model like this one that passes twice over the documents, for `estimate`."""
-        return self.fresh().set_params(epochs=2, evaluate_every=2**31, average_from=None)
+        trial = self.fresh().set_params(epochs=2, evaluate_every=2**31, average_from=None)
+        if "level_epochs" in self.setting_names():
+            trial.set_params(level_epochs=None)
+        return trial
 
     # --- ranking --------------------------------------------------------------------------------
 

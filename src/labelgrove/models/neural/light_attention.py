@@ -38,7 +38,7 @@ from labelgrove.core.settings import POWER_OF_TWO, setting, sizes
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Candidates
-from labelgrove.models.neural.candidates.tree import TreeLabels
+from labelgrove.models.neural.candidates.tree import TreeLabels, too_few
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
@@ -104,14 +104,15 @@ class LightAttention(NeuralClassifier):
         return LabelAttentionScorer(start, reader.n_vector, self.layers)
 
     def _candidates(self, n_labels: int) -> Candidates:
-        if n_labels <= self.max_leaf or self.sampler not in ("generated", "static"):
+        if self.sampler == "uniform" or self.sampler == "all":
             drawn = self.candidates if self.sampler == "uniform" else None
             return AllLabels(self.batch, self.ensemble, drawn)
+        if n_labels <= self.max_leaf:
+            return AllLabels(self.batch, self.ensemble, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
             self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.candidates, choice=self.sampler, budget=self.candidates,
-            clusters_first=True, ensemble=self.ensemble, level_epochs=self.level_epochs,
-            seed=self.seed, threads=self.threads,
+            clusters_first=True, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
         )  # fmt: skip
 
     def _n_levels(self, clusters: int) -> int:

@@ -34,11 +34,14 @@ class AllLabels(Candidates):
     drawn
         Labels that a training step judges for a text: its own, and others at random. None for
         all.
+    why
+        Why all labels are judged, if a user should be told.
     """
 
     batch: int
     ensemble: int = 1
     drawn: int | None = None
+    why: str = ""
     n_labels: int = 0
 
     def expected(self, counts: NDArray[np.int64], n_documents: int) -> list[Blueprint]:
@@ -51,6 +54,8 @@ class AllLabels(Candidates):
         self, networks: Sequence[Network], data: Learned, context: FitContext
     ) -> Iterator[Step]:
         """Return one step a member of the ensemble."""
+        if self.why:
+            context.run.progress.say(self.why)
         self.n_labels = int(data.Y.shape[1])
         sampler = Everything() if self.drawn is None else Uniform(data.Y, self.drawn)
         for number, blueprint in enumerate(self.expected(data.counts, len(data.texts))):

@@ -171,13 +171,9 @@ class Candidates(ABC):
     def blueprints(self) -> list[Blueprint]:
         """Return what trained networks judge, so that saved weights can be put into new ones."""
 
-    def epochs(self, n_networks: int, epochs: int) -> list[int]:
-        """Return the epochs that each network is trained."""
-        return [epochs] * n_networks
-
-    def step_epochs(self, step: Step, epochs: int) -> int:
-        """Return the epochs of one step."""
-        return epochs
+    def below_others(self, n_networks: int) -> list[bool]:
+        """Tell which networks were trained below another one."""
+        return [False] * n_networks
 
     def state(self) -> dict[str, Any]:
         """Return arrays and plain values that `set_state` needs."""

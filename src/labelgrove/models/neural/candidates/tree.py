@@ -216,8 +216,6 @@ class TreeLabels(Candidates):
         Let a generator alone judge the first level.
     ensemble
         Trees whose probabilities are averaged.
-    level_epochs
-        Epochs of the networks below the first; None for as many as of the first.
     seed, threads
         Of the trees.
     """
@@ -232,7 +230,6 @@ class TreeLabels(Candidates):
     budget: int | None = None
     clusters_first: bool = False
     ensemble: int = 1
-    level_epochs: int | None = None
     seed: int = 0
     threads: int | None = None
     trees: list[LabelTree] = field(default_factory=list)
@@ -347,15 +344,10 @@ class TreeLabels(Candidates):
                 network.eval()
             return Way(descent, self.batch).rank_by(networks, texts, None, shown.advance)
 
-    def step_epochs(self, step: Step, epochs: int) -> int:
-        """Return the epochs of one step; those below the first may have fewer."""
-        return epochs if step.above is None or self.level_epochs is None else self.level_epochs
-
-    def epochs(self, n_networks: int, epochs: int) -> list[int]:
-        """Return the epochs that each network is trained."""
-        below = epochs if self.level_epochs is None else self.level_epochs
+    def below_others(self, n_networks: int) -> list[bool]:
+        """Tell which networks were trained below another one of their tree."""
         each = self._n_networks()
-        return [below if number % each else epochs for number in range(n_networks)]
+        return [number % each > 0 for number in range(n_networks)]
 
     # --- ranking ------------------------------------------------------------------------------
 
@@ -407,6 +399,14 @@ class TreeLabels(Candidates):
             while f"{prefix}{len(levels)}" in state:
                 levels.append(state[f"{prefix}{len(levels)}"])
             self.trees.append(LabelTree(levels))
+
+
+def too_few(n_labels: int, max_leaf: int) -> str:
+    """Return what to say where a tree is wanted and there is none."""
+    return (
+        f"{n_labels:,} labels are no more than a cluster holds (max_leaf={max_leaf:,}): all are "
+        "judged"
+    )
 
 
 def _rank_nodes(network: Network, texts: Texts, k: int, batch: int) -> Ranking:

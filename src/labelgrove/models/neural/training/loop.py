@@ -143,6 +143,8 @@ def _train_apart(fabric: Fabric, *, network: nn.Module, result: Path, **words: A
     if fabric.is_global_zero:
         tensors = checkpoint.module_tensors("network", network)
         checkpoint.save(result, 0, checkpoint.Checkpoint(tensors, {"history": history}))
+    # a process that ends with its connections open is sometimes aborted
+    torch.distributed.destroy_process_group()
 
 
 def _train(
