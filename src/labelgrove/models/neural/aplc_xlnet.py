@@ -27,7 +27,6 @@ from torch import nn
 
 from labelgrove.core.ranges import Real
 from labelgrove.core.settings import setting
-from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
@@ -76,9 +75,6 @@ class AplcXlnet(FineTuning, NeuralClassifier):
             reader, start, self.hidden, nn.Tanh(), self.dropout, self.clusters, self.batch,
             self.decay, self.gate_loss,
         )  # fmt: skip
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
 from labelgrove.models.first_stage import FirstStage
+from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
 from labelgrove.models.neural.explaining import explain_label
@@ -130,9 +131,9 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
     def _scorer(self, reader: Reader, start: LabelStart) -> Scorer:
         """Return what judges labels behind a reader."""
 
-    @abstractmethod
     def _candidates(self, n_labels: int) -> Candidates:
-        """Return which of so many labels are judged where there is no first stage."""
+        """Return which of so many labels are judged where there is no first stage: here all."""
+        return AllLabels(self.batch)
 
     def _uses_first(self, n_labels: int) -> bool:
         """Tell whether a first stage names the labels that are judged."""
@@ -231,14 +232,14 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         """Return which tokens are read, and by what."""
         if self.form == "words":
             return WordInput(
-                self._word_network, self.length, self.vectors, self.vector_size,
-                self.train_vectors, self.vector_dropout, self.seed, self.threads,
+                self._word_network, self.length, self.train_vectors, self.vector_dropout,
+                self.vectors, self.vector_size, self.seed, self.threads,
             )  # fmt: skip
         if self.form == "static":
-            folder = self.encoder.removeprefix(PREFIX)
             return StaticInput(
-                folder, self._word_network, self.length, self.train_vectors, self.vector_dropout
-            )
+                self._word_network, self.length, self.train_vectors, self.vector_dropout,
+                self.encoder.removeprefix(PREFIX),
+            )  # fmt: skip
         return TransformerInput(
             self.encoder, self.pooling, self.length, self.windows,
             self.checkpointing, self.frozen, self.lora, self.layer_decay,
@@ -268,7 +269,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         belongs = self._belongs(data)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, belongs)
-        self.input_.prepare(tokens, context)
+        self.input_.prepare(tokens, int(Y.shape[1]), context)
         data, more = self._prepare(self._in_windows(data), context)
         n_labels = int(Y.shape[1])
         self.candidates_ = self._new_candidates(n_labels, self._uses_first(n_labels))
@@ -284,7 +285,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         self.networks_, self.history_ = [], []
         for step in self.candidates_.steps(self.networks_, data, context):
             self._seed_weights(step.title)
-            network = self._network(step.blueprint, self.input_.reader())
+            network = self._network(step.blueprint)
             if step.above is not None:
                 network.begin_as(step.above)
             if network.scorer.clusters:
@@ -313,7 +314,10 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         torch.manual_seed(int(generator(self.seed, "weights", title).integers(2**63)))
 
     def _network(
-        self, blueprint: Blueprint, reader: Reader, clusters: tuple[int, ...] | None = None
+        self,
+        blueprint: Blueprint,
+        reader: Reader | None = None,
+        clusters: tuple[int, ...] | None = None,
     ) -> Network:
         """Put a network together.
 
@@ -322,11 +326,12 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         blueprint
             What it judges.
         reader
-            What ``encoder`` stands for.
+            What ``encoder`` stands for; None for a new one.
         clusters
             Of a network whose saved weights are put into this one.
         """
         counts = blueprint.counts
+        reader = reader or self.input_.reader(len(counts))
         if blueprint.clusters_only:
             return self._with_rates(Network(reader, Generator(reader.n_vector, len(counts))))
         two_stages = blueprint.begins == "zero"
@@ -445,7 +450,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
 
     def _size(self, blueprint: Blueprint, n_terms: int, longest: int) -> estimate.Size:
         """Return the size of a network, of which a sketch without numbers is made."""
-        reader = self._input().sketch(n_terms)
+        reader = self._input().sketch(n_terms, len(blueprint.counts))
         with torch.device("meta"):
             network = self._network(blueprint, reader)
         weights = [(each.numel(), each.requires_grad) for each in network.parameters()]
@@ -586,7 +591,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         self.networks_ = []
         for number, blueprint in enumerate(self.candidates_.blueprints()):
             clusters = tuple(built["clusters"][number])
-            network = self._network(blueprint, self.input_.reader(), clusters)
+            network = self._network(blueprint, clusters=clusters)
             own = _below(f"network{number}.", weights)
             try:
                 network.load_state_dict(

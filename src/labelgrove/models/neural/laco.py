@@ -25,44 +25,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scipy.sparse import csr_array
-from torch import Tensor
-
 from labelgrove.core.errors import InputError
-from labelgrove.core.features import Features
 from labelgrove.core.ranges import Real
 from labelgrove.core.settings import setting
-from labelgrove.core.types import FitContext
-from labelgrove.models.neural.candidates.all import AllLabels
-from labelgrove.models.neural.candidates.base import Learned
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.learning import Measure
 from labelgrove.models.neural.priors.start import LabelStart
-from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.base import Input, Reader
 from labelgrove.models.neural.readers.joint import (
-    JointReader,
+    JointInput,
     LabelReading,
     LabelVectors,
-    label_words,
-    pair_with_room,
 )
 from labelgrove.models.neural.readers.settings import UNITS
-from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.cooccurrence import CooccurrenceTask, GivenTask, PairTask
 from labelgrove.models.neural.scorers.cross_attention import CrossAttention, CrossAttentionScorer
 from labelgrove.models.neural.training.settings import FineTuning
-from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
 
 
 class Laco(LabelReading, FineTuning, NeuralClassifier):
-    """A pretrained transformer reads text and labels together; cross attention weighs the words.
-
-    Attributes
-    ----------
-    pair_
-        What the tokenizer puts around a text and labels, as JSON; empty if labels are not read.
-    """
+    """A pretrained transformer reads text and labels together; cross attention weighs the words."""
 
     name: ClassVar[str] = "laco"
     measure: ClassVar[Measure] = "micro-F1"
@@ -110,9 +93,6 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
         0.1, "Dropout in front of the labels.", least=0, below=1, search=Real(0.0, 0.4)
     )
 
-    pair_: dict[str, Any]
-    _words: list[Tensor]  # of the labels, while they are learned
-
     def check_settings(self) -> None:
         """Refuse to read labels with a text where no transformer reads."""
         super().check_settings()
@@ -125,39 +105,19 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
     def _uses_first(self, n_labels: int) -> bool:
         return super()._uses_first(n_labels) and n_labels > self.together
 
-    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        try:
-            super()._fit(X, Y, context)
-        finally:
-            self._words = []
+    def _input(self) -> Input:
+        text = super()._input()
+        return JointInput.around(text, self.starts, self._n_read) if self.joint else text
 
-    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
-        """Ask what stands around labels, and look up the words that they begin as."""
-        self.pair_ = {}
-        self._words = label_words(self.starts, context) if self.joint else []
-        if isinstance(self.input_, TransformerInput) and self.joint:
-            n_labels = int(data.Y.shape[1])
-            n_read = min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
-            advice = (
-                f"lower length, or let a first stage choose fewer labels (first={self.first!r}, "
-                f"together={self.together}, candidates={self.candidates})"
-            )
-            self.pair_ = pair_with_room(self.input_, n_read, advice).as_json()
-        return super()._prepare(data, context)
+    def _n_read(self, n_labels: int) -> int:
+        """Return how many of so many labels are read with a text."""
+        return min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
 
     def _reader(self, reader: Reader, start: LabelStart) -> Reader:
-        n_labels = len(start.counts)
-        if not self.joint:
-            return LabelVectors(reader, n_labels)
-        assert isinstance(reader, TransformerReader)
-        known = getattr(self, "pair_", None)
-        pair = Pair.from_json(known) if known else pair_of(load_tokenizer(self.encoder))
-        joint = JointReader(reader, pair, n_labels)
-        joint.begin(getattr(self, "_words", []))
-        return joint
+        return reader if self.joint else LabelVectors(reader, len(start.counts))
 
     def _scorer(self, reader: Reader, start: LabelStart) -> CrossAttentionScorer:
         cross = None
@@ -170,9 +130,6 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
         if self.clcp:
             tasks.append((GivenTask(reader.n_vector, self.given), self.clcp))
         return CrossAttentionScorer(start, reader.n_vector, cross, self.dropout, tasks)
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -13,40 +13,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scipy.sparse import csr_array
-from torch import Tensor
-
 from labelgrove.core.errors import InputError
-from labelgrove.core.features import Features
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import setting
-from labelgrove.core.types import FitContext
-from labelgrove.models.neural.candidates.all import AllLabels
-from labelgrove.models.neural.candidates.base import Learned
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.learning import Measure
 from labelgrove.models.neural.priors.start import LabelStart
-from labelgrove.models.neural.readers.base import Reader
+from labelgrove.models.neural.readers.base import Input, Reader
 from labelgrove.models.neural.readers.joint import (
-    JointReader,
+    JointInput,
     LabelReading,
-    label_words,
-    pair_with_room,
 )
-from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.models.neural.scorers.crf import CrfScorer
 from labelgrove.models.neural.training.settings import FineTuning
-from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
 
 
 class SeqTag(LabelReading, FineTuning, NeuralClassifier):
-    """A pretrained transformer reads text and labels together; a BiLSTM-CRF tags the labels.
-
-    Attributes
-    ----------
-    pair_
-        What the tokenizer puts around a text and labels, as JSON.
-    """
+    """A pretrained transformer reads text and labels together; a BiLSTM-CRF tags the labels."""
 
     name: ClassVar[str] = "seqtag"
     measure: ClassVar[Measure] = "micro-F1"
@@ -68,9 +51,6 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
         search=Real(0.0, 0.4),
     )  # fmt: skip
 
-    pair_: dict[str, Any]
-    _words: list[Tensor]  # of the labels, while they are learned
-
     def check_settings(self) -> None:
         """Refuse a reader that cannot read labels with a text."""
         super().check_settings()
@@ -83,37 +63,15 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
     def _uses_first(self, n_labels: int) -> bool:
         return super()._uses_first(n_labels) and n_labels > self.together
 
-    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        try:
-            super()._fit(X, Y, context)
-        finally:
-            self._words = []
+    def _input(self) -> Input:
+        return JointInput.around(super()._input(), self.starts, self._n_read)
 
-    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
-        """Ask what stands around labels, and look up the words that they begin as."""
-        assert isinstance(self.input_, TransformerInput)
-        self._words, n_labels = label_words(self.starts, context), int(data.Y.shape[1])
-        n_read = min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
-        advice = (
-            f"lower length, or let a first stage choose fewer labels (first={self.first!r}, "
-            f"together={self.together}, candidates={self.candidates})"
-        )
-        self.pair_ = pair_with_room(self.input_, n_read, advice).as_json()
-        return super()._prepare(data, context)
-
-    def _reader(self, reader: Reader, start: LabelStart) -> JointReader:
-        assert isinstance(reader, TransformerReader)
-        known = getattr(self, "pair_", None)
-        pair = Pair.from_json(known) if known else pair_of(load_tokenizer(self.encoder))
-        joint = JointReader(reader, pair, len(start.counts))
-        joint.begin(getattr(self, "_words", []))
-        return joint
+    def _n_read(self, n_labels: int) -> int:
+        """Return how many of so many labels are read with a text."""
+        return min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
 
     def _scorer(self, reader: Reader, start: LabelStart) -> CrfScorer:
         return CrfScorer(start, reader.n_vector, self.units, self.dropout)
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from torch import nn
 
 from labelgrove.core.ranges import Real
 from labelgrove.core.settings import setting
-from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
@@ -42,9 +41,6 @@ class Transformer(FineTuning, NeuralClassifier):
 
     def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
         return pooled_scorer(reader, start, self.hidden, nn.Tanh(), self.dropout)
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -44,7 +44,6 @@ from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration, fit_calibration
 from labelgrove.models.neighbours.memory import Nearest
 from labelgrove.models.neighbours.neighbourhood import Neighbourhood
-from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Learned
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart, shares_of
@@ -203,9 +202,6 @@ class TReaderXml(NeuralClassifier):
             reader, start, self.bottleneck, nn.Identity(), self.dropout, shares, self.batch,
             self.decay,
         )  # fmt: skip
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @property
     def _begins(self) -> Literal["frequency", "none"]:

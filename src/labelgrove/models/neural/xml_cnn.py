@@ -13,7 +13,6 @@ from torch import nn
 
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import setting, sizes
-from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
@@ -22,6 +21,7 @@ from labelgrove.models.neural.readers.word_networks import Convolutions
 from labelgrove.models.neural.scorers.pooled import (
     CLUSTERS,
     DECAY,
+    OUTPUT,
     PooledScorer,
     check_first,
     pooled_scorer,
@@ -50,11 +50,7 @@ class XmlCnn(NeuralClassifier):
     dropout: float = setting(
         0.5, "Dropout in front of the labels.", least=0, below=1, search=Real(0.1, 0.7)
     )
-    output: Literal["linear", "clusters"] = setting(
-        "linear",
-        "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
-        "clusters behind gates (APLC).",
-    )
+    output: Literal["linear", "clusters"] = OUTPUT
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
 
@@ -71,9 +67,6 @@ class XmlCnn(NeuralClassifier):
         return pooled_scorer(
             reader, start, self.bottleneck, nn.ReLU(), self.dropout, shares, self.batch, self.decay
         )
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from torch import nn
 
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import setting
-from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
@@ -23,6 +22,7 @@ from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.pooled import (
     CLUSTERS,
     DECAY,
+    OUTPUT,
     PooledScorer,
     check_first,
     pooled_scorer,
@@ -43,11 +43,7 @@ class XmlRnn(NeuralClassifier):
         0.5, "Dropout on the recurrent layer's output, and in front of the labels.", least=0,
         below=1, search=Real(0.1, 0.7),
     )  # fmt: skip
-    output: Literal["linear", "clusters"] = setting(
-        "linear",
-        "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
-        "clusters behind gates (APLC).",
-    )
+    output: Literal["linear", "clusters"] = OUTPUT
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
 
@@ -64,9 +60,6 @@ class XmlRnn(NeuralClassifier):
         return pooled_scorer(
             reader, start, self.bottleneck, nn.ReLU(), self.dropout, shares, self.batch, self.decay
         )
-
-    def _candidates(self, n_labels: int) -> AllLabels:
-        return AllLabels(self.batch)
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

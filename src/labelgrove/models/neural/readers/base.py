@@ -132,6 +132,33 @@ class Reader(nn.Module, ABC):
         """
 
 
+class WrappedReader(Reader):
+    """A reader around another one, from which its text comes.
+
+    Parameters
+    ----------
+    inner
+        Reads the text.
+    """
+
+    def __init__(self, inner: Reader) -> None:
+        super().__init__()
+        self.inner = inner
+        self.n_vector, self.n_pooled = inner.n_vector, inner.n_pooled
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Return the vectors (b, W, e) that reading of the text begins with."""
+        return self.inner.embed(batch)
+
+    def blank(self, batch: Batch) -> Tensor:
+        """Return the same for texts that say nothing."""
+        return self.inner.blank(batch)
+
+    def own(self, batch: Batch) -> slice:
+        """Return where the tokens of the text stand."""
+        return self.inner.own(batch)
+
+
 class Input(ABC):
     """Which tokens of a text are read, and the reader that a network begins with.
 
@@ -171,18 +198,28 @@ class Input(ABC):
         """Look at the training texts, and say what of them will not be read."""
 
     @abstractmethod
-    def prepare(self, X: TokenSequences, context: FitContext) -> None:
-        """Load or make the weights that `reader` begins with."""
+    def prepare(self, X: TokenSequences, n_labels: int, context: FitContext) -> None:
+        """Load or make the weights that readers begin with.
+
+        Parameters
+        ----------
+        X
+            The training texts.
+        n_labels
+            Number of labels, for what reads labels too.
+        context
+            Of the whole training.
+        """
 
     @abstractmethod
-    def reader(self) -> Reader:
+    def reader(self, n_labels: int) -> Reader:
         """Return a new reader: with the weights of `prepare`, or with any after `set_state`."""
 
     def release(self) -> None:  # noqa: B027
         """Let go what only new networks need: all are made."""
 
     @abstractmethod
-    def sketch(self, n_terms: int) -> Reader:
+    def sketch(self, n_terms: int, n_labels: int) -> Reader:
         """Return a reader without weights, on the device ``meta``, to ask for its size."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from labelgrove.models.neural.readers.base import Batch, Reader, Reading
+from labelgrove.models.neural.readers.base import Batch, Reader, Reading, WrappedReader
 from labelgrove.text import PAD
 
 ReadingStep = Literal["masked", "plain", "residual"]
@@ -91,7 +91,7 @@ class Branch(nn.Module):
         return found
 
 
-class DualReader(Reader):
+class DualReader(WrappedReader):
     """Text and teacher knowledge, read apart and then together.
 
     Parameters
@@ -107,25 +107,12 @@ class DualReader(Reader):
     def __init__(
         self, inner: Reader, heads: int, steps: Sequence[ReadingStep], taught: bool
     ) -> None:
-        super().__init__()
+        super().__init__(inner)
         size = inner.n_vector
-        self.inner = inner
         self.student = Branch(size, heads, steps)
         self.teacher = Branch(size, heads, steps) if taught else None
         self.interaction = SelfAttention(size, heads, masked=True)
-        self.n_vector, self.n_pooled = size, 2 * size
-
-    def embed(self, batch: Batch) -> Tensor:
-        """Return the vectors (b, W, e) that reading of the text begins with."""
-        return self.inner.embed(batch)
-
-    def blank(self, batch: Batch) -> Tensor:
-        """Return the same for texts that say nothing."""
-        return self.inner.blank(batch)
-
-    def own(self, batch: Batch) -> slice:
-        """Return where the tokens of the text stand."""
-        return self.inner.own(batch)
+        self.n_pooled = 2 * size
 
     def read(self, batch: Batch, vectors: Tensor) -> Reading:
         """Read texts whose tokens have these vectors, with their teacher knowledge.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,7 +16,14 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.settings import setting
 from labelgrove.core.types import FitContext
 from labelgrove.models.neural.readers import huggingface
-from labelgrove.models.neural.readers.base import Batch, Reader, Reading, mask_of
+from labelgrove.models.neural.readers.base import (
+    Batch,
+    Input,
+    Reader,
+    Reading,
+    WrappedReader,
+    mask_of,
+)
 from labelgrove.models.neural.readers.huggingface import Framed
 from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
@@ -63,7 +72,7 @@ class JointReader(Reader):
         words: Tensor = inner.encoder.get_input_embeddings().weight  # type: ignore[operator]
         self.labels = _table(n_labels, words.shape[1], words)
 
-    def begin(self, labels: list[Tensor]) -> None:
+    def begin(self, labels: Sequence[Tensor]) -> None:
         """Let labels begin as the mean of their words; one without words stays random.
 
         Parameters
@@ -127,7 +136,7 @@ class JointReader(Reader):
         return self.inner.kept_for(longest, judged)
 
 
-class LabelVectors(Reader):
+class LabelVectors(WrappedReader):
     """Any reader, and a learned vector for each label that the text is not read with.
 
     Parameters
@@ -144,9 +153,7 @@ class LabelVectors(Reader):
     """
 
     def __init__(self, inner: Reader, n_labels: int) -> None:
-        super().__init__()
-        self.inner = inner
-        self.n_vector, self.n_pooled = inner.n_vector, inner.n_pooled
+        super().__init__(inner)
         like = None
         if isinstance(inner, TransformerReader):
             like = inner.encoder.get_input_embeddings().weight  # type: ignore[operator]
@@ -155,18 +162,6 @@ class LabelVectors(Reader):
     def forward(self, batch: Batch) -> Reading:
         """Read texts."""
         return self._with_labels(batch, self.inner(batch))
-
-    def embed(self, batch: Batch) -> Tensor:
-        """Return the vectors (b, W, e) that reading begins with."""
-        return self.inner.embed(batch)
-
-    def blank(self, batch: Batch) -> Tensor:
-        """Return the same for texts that say nothing."""
-        return self.inner.blank(batch)
-
-    def own(self, batch: Batch) -> slice:
-        """Return where the tokens of the text stand."""
-        return self.inner.own(batch)
 
     def read(self, batch: Batch, vectors: Tensor) -> Reading:
         """Read texts whose tokens have these vectors (b, W, e)."""
@@ -204,27 +199,84 @@ def label_words(starts: Starts, context: FitContext) -> list[Tensor]:
     return [torch.from_numpy(tokens.sequence(i).astype(np.int64)) for i in range(n)]
 
 
-def pair_with_room(text: TransformerInput, n_labels: int, advice: str) -> Pair:
-    """Return what a tokenizer puts around a text and labels, if a transformer can read so many.
+@dataclass
+class JointInput(TransformerInput):
+    """Subwords of a text, read by a transformer together with one token for each label.
 
     Parameters
     ----------
-    text
-        How texts are read.
-    n_labels
-        Labels that are read with each.
-    advice
-        What to do where there is no room.
+    starts
+        What labels are read as at first.
+    n_read
+        From the number of labels to how many of them are read with a text.
+
+    Attributes
+    ----------
+    pair
+        What the tokenizer puts around a text and labels.
+    words
+        Subwords of what each label is called, while readers are made; none to begin at random.
     """
-    pair = pair_of(load_tokenizer(text.encoder))
-    most = huggingface.longest_input(huggingface.skeleton(text.encoder))
-    needed = text.windows.size + n_labels + pair.n_around
-    if most is not None and needed > most:
-        raise InputError(
-            f"length {text.length} and {n_labels:,} labels are {needed:,} tokens with those around "
-            f"them, and {text.encoder} reads {most:,} at most: {advice}"
-        )
-    return pair
+
+    starts: Starts = "names"
+    n_read: Callable[[int], int] = int
+    pair: Pair | None = field(default=None, init=False)
+    words: Sequence[Tensor] = field(default=(), init=False)
+
+    @classmethod
+    def around(cls, text: Input, starts: Starts, n_read: Callable[[int], int]) -> JointInput:
+        """Return an input that reads texts as another one does, and labels with them."""
+        assert isinstance(text, TransformerInput)
+        return cls(
+            text.encoder, text.pooling, text.length, text.n_windows, text.checkpointing,
+            text.frozen, text.lora, text.layer_decay, starts, n_read,
+        )  # fmt: skip
+
+    def prepare(self, X: TokenSequences, n_labels: int, context: FitContext) -> None:
+        """Check that there is room for the labels, and look up their words."""
+        super().prepare(X, n_labels, context)
+        self.pair = pair_of(load_tokenizer(self.encoder))
+        self.words = label_words(self.starts, context)
+        most = huggingface.longest_input(huggingface.skeleton(self.encoder))
+        labels = self.n_read(n_labels)
+        needed = self.windows.size + labels + self.pair.n_around
+        if most is not None and needed > most:
+            raise InputError(
+                f"length {self.length} and {labels:,} labels are {needed:,} tokens with those "
+                f"around them, and {self.encoder} reads {most:,} at most: lower length, or let a "
+                "first stage choose fewer labels (first, together, candidates)"
+            )
+
+    def reader(self, n_labels: int) -> JointReader:
+        """Return a new reader of texts with labels."""
+        reader = self._joint(super().reader(n_labels), n_labels)
+        reader.begin(self.words)
+        return reader
+
+    def sketch(self, n_terms: int, n_labels: int) -> JointReader:
+        """Return a reader without weights."""
+        inner = super().sketch(n_terms, n_labels)
+        with torch.device("meta"):
+            return self._joint(inner, n_labels)
+
+    def _joint(self, inner: Reader, n_labels: int) -> JointReader:
+        assert isinstance(inner, TransformerReader)
+        pair = self.pair or pair_of(load_tokenizer(self.encoder))
+        return JointReader(inner, pair, n_labels)
+
+    def release(self) -> None:
+        """Let the words go."""
+        self.words = ()
+
+    def state(self) -> dict[str, Any]:
+        """Return also what stands around a text and labels."""
+        assert self.pair is not None
+        return {**super().state(), "pair": self.pair.as_json()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        super().set_state(state)
+        self.pair = Pair.from_json(state["pair"])
 
 
 def _table(n_labels: int, size: int, like: Tensor | None) -> nn.Parameter:

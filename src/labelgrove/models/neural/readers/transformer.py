@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -143,10 +143,11 @@ class TransformerInput(Input):
     saves_memory: ClassVar[str] = (
         "lower batch or length, set checkpointing=true, frozen or lora, or choose a smaller encoder"
     )
-    specials: Specials | None = None
-    config: str = ""
-    pooled_by: Pooling | None = None
-    _loads: bool = False  # weights of the pretrained model, not those of a saved one
+    specials: Specials | None = field(default=None, init=False)
+    config: str = field(default="", init=False)
+    pooled_by: Pooling | None = field(default=None, init=False)
+    # whether readers get the weights of the pretrained model, or any
+    _loads: bool = field(default=False, init=False)
 
     def view(self) -> ViewSpec:
         """Return subwords of the encoder's own tokenizer."""
@@ -220,14 +221,14 @@ class TransformerInput(Input):
                 "windows, less those around a text): what follows is not read"
             )
 
-    def prepare(self, X: TokenSequences, context: FitContext) -> None:
+    def prepare(self, X: TokenSequences, n_labels: int, context: FitContext) -> None:
         """Check that the transformer can read these texts."""
         assert self.specials is not None
         encoder = huggingface.skeleton(self.encoder)
         self.check(encoder, self.specials, X.n_terms)
         self.config, self._loads = huggingface.config_of(encoder), True
 
-    def reader(self) -> TransformerReader:
+    def reader(self, n_labels: int) -> Reader:
         """Return a new reader: the pretrained one, with what is to learn of it."""
         assert self.specials is not None
         assert self.pooled_by is not None
@@ -241,7 +242,7 @@ class TransformerInput(Input):
         reader.low_rank = bool(self.lora and self._loads)
         return reader
 
-    def sketch(self, n_terms: int) -> TransformerReader:
+    def sketch(self, n_terms: int, n_labels: int) -> Reader:
         """Return a reader without weights."""
         encoder = self._learning(huggingface.skeleton(self.encoder))
         if self.lora:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,27 +89,83 @@ class WordReader(Reader):
 
 
 @dataclass
-class WordInput(Input):
-    """Words of a vocabulary, with vectors that are random, trained on the texts, or from a file.
+class TableInput(Input):
+    """Tokens that begin with the vectors of a table, and a network that reads them.
 
     Parameters
     ----------
     network
         Makes what reads vectors of a given size.
     length
-        Words that are read of a text.
-    vectors, vector_size, train_vectors, vector_dropout
+        Tokens that are read of a text.
+    train_vectors, vector_dropout
+        As the settings of that name.
+    """
+
+    network: Callable[[int], WordNetwork]
+    length: int
+    train_vectors: bool
+    vector_dropout: float
+    table: Tensor | None = field(default=None, init=False)
+    # of the table, which is let go once networks have it
+    shape: tuple[int, int] = field(default=(0, 0), init=False)
+
+    def cut(self, X: TokenSequences) -> TokenSequences:
+        """Return the first tokens of texts."""
+        return first_words(X, self.length)
+
+    def look(self, X: TokenSequences, progress: Progress) -> None:
+        """Say how many texts are cut."""
+        if cut := int((X.lengths >= self.length).sum()):
+            progress.say(
+                f"{cut:,} documents ({cut / len(X):.1%}) have {self.length:,} {self.reads} "
+                "(length) or more: what follows is not read"
+            )
+
+    def begin_with(self, table: NDArray[np.float32]) -> None:
+        """Let readers begin with these vectors, shape (n_terms, d)."""
+        self.table, self.shape = torch.from_numpy(table), table.shape
+
+    def reader(self, n_labels: int) -> WordReader:
+        """Return a new reader."""
+        return self._built(torch.zeros(self.shape) if self.table is None else self.table)
+
+    def _built(self, table: Tensor) -> WordReader:
+        words = WordEmbedding(table, self.train_vectors, self.vector_dropout)
+        return WordReader(words, self.network(table.shape[1]))
+
+    def _sketched(self, n_terms: int, size: int) -> WordReader:
+        with torch.device("meta"):
+            return self._built(torch.empty(n_terms, size))
+
+    def release(self) -> None:
+        """Let the table go."""
+        self.table = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the size of the table."""
+        return {"shape": list(self.shape)}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over the size of the table."""
+        n_terms, size = state["shape"]
+        self.shape = (n_terms, size)
+
+
+@dataclass
+class WordInput(TableInput):
+    """Words of a vocabulary, with vectors that are random, trained on the texts, or from a file.
+
+    Parameters
+    ----------
+    vectors, vector_size
         As the settings of that name.
     seed, threads
         Of random vectors, and for those trained on the texts.
     """
 
-    network: Callable[[int], WordNetwork]
-    length: int
     vectors: str
     vector_size: int
-    train_vectors: bool
-    vector_dropout: float
     seed: int
     threads: int | None
 
@@ -119,8 +175,6 @@ class WordInput(Input):
         "lower batch, length, units or the number of words (features text.max_words), or let a "
         "label tree (attentionxml's tree='always') or a first stage (first='bonsai') choose labels"
     )
-    table: Tensor | None = None
-    shape: tuple[int, int] = (0, 0)  # of the table, which is let go once networks have it
 
     def view(self) -> ViewSpec:
         """Return words, cut after ``length``."""
@@ -130,49 +184,16 @@ class WordInput(Input):
         """Refuse a file of vectors that is not there."""
         check_source(self.vectors)
 
-    def cut(self, X: TokenSequences) -> TokenSequences:
-        """Return the first words of texts."""
-        return first_words(X, self.length)
-
     def readable(self, X: TokenSequences) -> NDArray[np.bool_]:
         """Tell which texts have a word of the vocabulary."""
         return knows_words(X)
 
-    def look(self, X: TokenSequences, progress: Progress) -> None:
-        """Say how many texts are cut."""
-        if cut := int((X.lengths >= self.length).sum()):
-            progress.say(
-                f"{cut:,} documents ({cut / len(X):.1%}) have {self.length:,} words (length) "
-                "or more: what follows is not read"
-            )
-
-    def prepare(self, X: TokenSequences, context: FitContext) -> None:
+    def prepare(self, X: TokenSequences, n_labels: int, context: FitContext) -> None:
         """Find the vectors that words begin with."""
-        found = word_vectors(self.vectors, self.vector_size, X, context, self.seed, self.threads)
-        self.table, self.shape = torch.from_numpy(found), found.shape
+        self.begin_with(
+            word_vectors(self.vectors, self.vector_size, X, context, self.seed, self.threads)
+        )
 
-    def reader(self) -> WordReader:
-        """Return a new reader."""
-        return self._built(torch.zeros(self.shape) if self.table is None else self.table)
-
-    def release(self) -> None:
-        """Let the table go."""
-        self.table = None
-
-    def sketch(self, n_terms: int) -> WordReader:
+    def sketch(self, n_terms: int, n_labels: int) -> WordReader:
         """Return a reader without weights."""
-        with torch.device("meta"):
-            return self._built(torch.empty(n_terms, self.vector_size or SIZE))
-
-    def _built(self, table: Tensor) -> WordReader:
-        words = WordEmbedding(table, self.train_vectors, self.vector_dropout)
-        return WordReader(words, self.network(table.shape[1]))
-
-    def state(self) -> dict[str, Any]:
-        """Return the size of the table."""
-        return {"shape": list(self.shape)}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take over the size of the table."""
-        n_words, size = state["shape"]
-        self.shape = (n_words, size)
+        return self._sketched(n_terms, self.vector_size or SIZE)

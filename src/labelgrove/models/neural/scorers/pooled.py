@@ -26,6 +26,11 @@ def _are_shares(value: Any) -> bool:
     return bool(value) and numbers and abs(sum(value) - 1) <= 0.01
 
 
+OUTPUT = setting(
+    "linear",
+    "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
+    "clusters behind gates (APLC).",
+)
 CLUSTERS = setting(
     "auto",
     "Of label clusters: the share of the labels in each, such as [0.5, 0.5], the most frequent "
