@@ -23,48 +23,37 @@ from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
-from labelgrove.core.ranges import Range
 from labelgrove.core.ranking import Ranking
-from labelgrove.core.settings import setting
 from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
-from labelgrove.models.first_stage import FirstStage
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
 from labelgrove.models.neural.explaining import explain_label
-from labelgrove.models.neural.learning import LabelObjective, Measure
+from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
 from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Input, Reader
-from labelgrove.models.neural.readers.settings import ReaderSettings
 from labelgrove.models.neural.readers.static import PREFIX, StaticInput
 from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.models.neural.readers.word_networks import PlainWords, WordNetwork
 from labelgrove.models.neural.readers.words import WordInput
 from labelgrove.models.neural.scorers.base import Scorer
 from labelgrove.models.neural.scorers.generator import Generator
+from labelgrove.models.neural.settings import NO_FIRST, NeuralSettings
 from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training import estimate
-from labelgrove.models.neural.training.checkpoint import check_all, checksum
-from labelgrove.models.neural.training.devices import device_of, open_fabric
+from labelgrove.models.neural.training.checkpoint import check_all
+from labelgrove.models.neural.training.devices import device_of
 from labelgrove.models.neural.training.loop import RATES, Event, train
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.models.neural.training.threads import limited_threads
 
-NO_FIRST = "none"
 FIRST = "first"  # folder of the first stage
-MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
-FEW_VALIDATION = 100  # of which all are read
 TRIAL = 12  # batches of which a trial tells how long training takes
-KINDS = {  # what `encoder` must be for a setting to have a use
-    "words": "encoder='words'",
-    "static": "encoder='static:FOLDER'",
-    "transformer": "a pretrained transformer as encoder",
-}
 
 
-class NeuralClassifier(Training, ReaderSettings, Classifier):
+class NeuralClassifier(NeuralSettings, Classifier):
     """A classifier whose networks read tokens in their order: words, or parts of words.
 
     Attributes
@@ -85,27 +74,6 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
     history_
         An event for each evaluation while they were trained.
     """
-
-    first: str = setting(
-        NO_FIRST,
-        "A first stage: the name of a model, such as bonsai. Only its best labels are judged, and "
-        "its log odds are added to the network's, so that training starts as good as it is. none "
-        "for no first stage.",
-    )
-    candidates: int = setting(
-        64, "Labels judged for a text where not all are: the best of the first stage.", least=1
-    )
-    folds: int = setting(
-        5,
-        "Models of the first stage by which training documents are ranked, each by one that did "
-        "not learn from it.",
-        least=2,
-    )
-    prior: Literal["frequency", "none"] = setting(
-        "none",
-        "Where the log odds of labels begin: at their frequency in the training documents, or none "
-        "for at random. With a first stage they begin with its log odds.",
-    )
 
     uses_validation: ClassVar[bool] = True
     measure: ClassVar[Measure] = "nDCG@5"
@@ -155,55 +123,6 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
 
     # --- settings -------------------------------------------------------------------------------
 
-    @property
-    def training(self) -> Training:
-        """The settings of the loop."""
-        return Training(**{name: getattr(self, name) for name in Training.setting_names()})
-
-    @property
-    def form(self) -> str:
-        """The kind of reader: ``"words"``, ``"static"`` or ``"transformer"``."""
-        if self.encoder == "words":
-            return "words"
-        return "static" if self.encoder.startswith(PREFIX) else "transformer"
-
-    def check_settings(self) -> None:
-        """Refuse values out of range, combinations that make no sense, a device that is missing."""
-        super().check_settings()
-        for name, known in self.settings().items():
-            value = getattr(self, name)
-            if known.only is not None and self.form not in known.only and value != known.default:
-                kinds = " or ".join(KINDS[each] for each in known.only)
-                raise InputError(
-                    f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
-                    f"{kinds}; leave it out"
-                )
-        if self.lora and self.frozen:
-            raise InputError(
-                f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
-                "encoder as it is, so set one of them to 0"
-            )
-        if self.first == self.name:
-            raise InputError(
-                f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
-            )
-        if self.first != NO_FIRST:
-            self._new_first()
-        open_fabric(self.training)
-
-    def searchable(self) -> dict[str, Range]:
-        """Return the ranges of those settings that have a use with this ``encoder``."""
-        return {
-            name: each.search
-            for name, each in self.settings().items()
-            if each.search is not None and (each.only is None or self.form in each.only)
-        }
-
-    @classmethod
-    def ranges(cls) -> dict[str, Range]:
-        """Return which settings are worth searching with the default ``encoder``."""
-        return cls().searchable()
-
     def check_needs(self) -> None:
         """Refuse vectors, an encoder or a first stage that cannot be had."""
         super().check_needs()
@@ -211,7 +130,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         if self.first == NO_FIRST:
             return
         try:
-            self._new_first().model.check_needs()
+            self.new_first().model.check_needs()
         except InputError as error:
             raise InputError(
                 f"the first stage, first={self.first!r} with its default settings, cannot be had "
@@ -225,7 +144,7 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
         if isinstance(fitted, FirstStageLabels):
             views |= fitted.first.specs()
         elif fitted is None and self.first != NO_FIRST:
-            views |= self._new_first().specs()
+            views |= self.new_first().specs()
         return views
 
     def _input(self) -> Input:
@@ -245,15 +164,12 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
             self.checkpointing, self.frozen, self.lora, self.layer_decay,
         )  # fmt: skip
 
-    def _new_first(self) -> FirstStage:
-        return FirstStage.named(self.first, self.seed, self.threads)
-
     def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
         if not two_stages:
             return self._candidates(n_labels)
         ensemble = getattr(self, "ensemble", 1)
         return FirstStageLabels(
-            self._new_first(), self.candidates, self.folds, self.batch, ensemble, self.seed
+            self.new_first(), self.candidates, self.folds, self.batch, ensemble, self.seed
         )
 
     # --- learning -------------------------------------------------------------------------------
@@ -401,40 +317,18 @@ class NeuralClassifier(Training, ReaderSettings, Classifier):
     def _held_out(
         self, context: FitContext, train: csr_array, n_terms: int
     ) -> tuple[Features, Texts, csr_array] | None:
-        """Return those held-out documents that are read in training, or say why none is."""
-        if context.validation is None:
-            context.run.progress.say("nothing is held out: training is not stopped early")
+        """Return those held-out documents that are read in training, if there are any."""
+        rows = held_out_rows(context, train, self.seed)
+        if rows is None or context.validation is None:
             return None
         X, Y = context.validation
-        labelled = np.flatnonzero(np.diff(Y[:, : train.shape[1]].tocsr().indptr))
-        if not len(labelled):
-            context.run.progress.say(
-                "no held-out document has a known label: training is not stopped early"
-            )
-            return None
-        most = min(MOST_VALIDATION, max(3 * train.shape[0] // 10, FEW_VALIDATION))
-        rows = np.sort(generator(self.seed, "validation").permutation(labelled)[:most])
         return X[rows], Texts(self._tokens(X, n_terms)[rows]), Y[rows]
 
     def _belongs(self, data: Learned) -> dict[str, Any]:
         """Return what a checkpoint must have in common with this training."""
         same = ("threads", "device", "devices", "checkpoint_minutes", *RATES)  # whatever these are
         settings = {k: v for k, v in self.get_params(deep=False).items() if k not in same}
-        pairs = [(data.texts.tokens, data.Y)]
-        if data.held is not None:
-            pairs.append((data.held[1].tokens, data.held[2]))
-        arrays = [
-            array
-            for texts, labels in pairs
-            for array in (texts.tokens, texts.offsets, labels.indptr, labels.indices)
-        ]
-        sizes = {
-            "documents": data.Y.shape[0],
-            "labels": data.Y.shape[1],
-            "tokens": data.texts.tokens.n_terms,
-        }
-        sums = {"checksum of the data": checksum(*arrays)}
-        return {"model": self.name, **settings, **self.input_.belongs(), **sizes, **sums}
+        return {"model": self.name, **settings, **self.input_.belongs(), **data.identity()}
 
     # --- what it takes --------------------------------------------------------------------------
 

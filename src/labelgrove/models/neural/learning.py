@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.types import FitContext
 from labelgrove.evaluation import tune_threshold
 from labelgrove.models.neural.candidates.nodes import Truth
 from labelgrove.models.neural.candidates.samplers import Sampled, Sampler
@@ -24,6 +25,8 @@ from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import Training
 
 Measure = Literal["nDCG@5", "micro-F1"]
+MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
+FEW_VALIDATION = 100  # of which all are read
 DEPTH = {"nDCG@5": 5, "micro-F1": 200}  # labels of a held-out text that are looked at
 
 
@@ -130,3 +133,29 @@ class LabelObjective(Objective):
         if self._measure == "micro-F1":
             return tune_threshold(Y, ranking, goal="micro-F1").score
         return float(ndcg(ranking, Y, 5).mean())
+
+
+def held_out_rows(context: FitContext, train: csr_array, seed: int) -> NDArray[np.int64] | None:
+    """Return which held-out documents are read in training, shape (n,), or say why none is.
+
+    Parameters
+    ----------
+    context
+        With the held-out documents.
+    train
+        Labels of the training documents, shape (n, L).
+    seed
+        Of the choice, where there are too many.
+    """
+    if context.validation is None:
+        context.run.progress.say("nothing is held out: training is not stopped early")
+        return None
+    Y = context.validation[1]
+    labelled = np.flatnonzero(np.diff(Y[:, : train.shape[1]].tocsr().indptr))
+    if not len(labelled):
+        context.run.progress.say(
+            "no held-out document has a known label: training is not stopped early"
+        )
+        return None
+    most = min(MOST_VALIDATION, max(3 * train.shape[0] // 10, FEW_VALIDATION))
+    return np.sort(generator(seed, "validation").permutation(labelled)[:most])

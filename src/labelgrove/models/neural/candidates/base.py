@@ -17,6 +17,7 @@ from labelgrove.core.types import Explanation, FitContext
 from labelgrove.models.neural.candidates.samplers import Everything, Sampler
 from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.texts import Texts
+from labelgrove.models.neural.training.checkpoint import checksum
 
 
 class Blueprint(NamedTuple):
@@ -71,6 +72,23 @@ class Learned(NamedTuple):
     def counts(self) -> NDArray[np.int64]:
         """Documents of each label, shape (L,)."""
         return np.bincount(self.Y.indices, minlength=self.Y.shape[1])
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells these documents from others."""
+        pairs = [(self.texts.tokens, self.Y)]
+        if self.held is not None:
+            pairs.append((self.held[1].tokens, self.held[2]))
+        arrays = [
+            array
+            for texts, labels in pairs
+            for array in (texts.tokens, texts.offsets, labels.indptr, labels.indices)
+        ]
+        return {
+            "documents": self.Y.shape[0],
+            "labels": self.Y.shape[1],
+            "tokens": self.texts.tokens.n_terms,
+            "checksum of the data": checksum(*arrays),
+        }
 
 
 @dataclass(frozen=True, eq=False)

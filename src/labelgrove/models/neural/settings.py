@@ -1,0 +1,101 @@
+"""The settings that every neural model has, and which of them go together."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.ranges import Range
+from labelgrove.core.settings import setting
+from labelgrove.models.first_stage import FirstStage
+from labelgrove.models.neural.readers.settings import ReaderSettings
+from labelgrove.models.neural.readers.static import PREFIX
+from labelgrove.models.neural.training.devices import open_fabric
+from labelgrove.models.neural.training.settings import Training
+
+NO_FIRST = "none"
+KINDS = {  # what `encoder` must be for a setting to have a use
+    "words": "encoder='words'",
+    "static": "encoder='static:FOLDER'",
+    "transformer": "a pretrained transformer as encoder",
+}
+
+
+class NeuralSettings(Training, ReaderSettings):
+    """How texts are read, which labels are judged, where these start, and how all is trained."""
+
+    name: ClassVar[str]
+
+    first: str = setting(
+        NO_FIRST,
+        "A first stage: the name of a model, such as bonsai. Only its best labels are judged, and "
+        "its log odds are added to the network's, so that training starts as good as it is. none "
+        "for no first stage.",
+    )
+    candidates: int = setting(
+        64, "Labels judged for a text where not all are: the best of the first stage.", least=1
+    )
+    folds: int = setting(
+        5,
+        "Models of the first stage by which training documents are ranked, each by one that did "
+        "not learn from it.",
+        least=2,
+    )
+    prior: Literal["frequency", "none"] = setting(
+        "none",
+        "Where the log odds of labels begin: at their frequency in the training documents, or none "
+        "for at random. With a first stage they begin with its log odds.",
+    )
+
+    @property
+    def training(self) -> Training:
+        """The settings of the loop."""
+        return Training(**{name: getattr(self, name) for name in Training.setting_names()})
+
+    @property
+    def form(self) -> str:
+        """The kind of reader: ``"words"``, ``"static"`` or ``"transformer"``."""
+        if self.encoder == "words":
+            return "words"
+        return "static" if self.encoder.startswith(PREFIX) else "transformer"
+
+    def check_settings(self) -> None:
+        """Refuse values out of range, combinations that make no sense, a device that is missing."""
+        super().check_settings()
+        for name, known in self.settings().items():
+            value = getattr(self, name)
+            if known.only is not None and self.form not in known.only and value != known.default:
+                kinds = " or ".join(KINDS[each] for each in known.only)
+                raise InputError(
+                    f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
+                    f"{kinds}; leave it out"
+                )
+        if self.lora and self.frozen:
+            raise InputError(
+                f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
+                "encoder as it is, so set one of them to 0"
+            )
+        if self.first == self.name:
+            raise InputError(
+                f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
+            )
+        if self.first != NO_FIRST:
+            self.new_first()
+        open_fabric(self.training)
+
+    def searchable(self) -> dict[str, Range]:
+        """Return the ranges of those settings that have a use with this ``encoder``."""
+        return {
+            name: each.search
+            for name, each in self.settings().items()
+            if each.search is not None and (each.only is None or self.form in each.only)
+        }
+
+    @classmethod
+    def ranges(cls) -> dict[str, Range]:
+        """Return which settings are worth searching with the default ``encoder``."""
+        return cls().searchable()
+
+    def new_first(self) -> FirstStage:
+        """Return the first stage, unfitted."""
+        return FirstStage.named(self.first, self.seed, self.threads)
