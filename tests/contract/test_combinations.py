@@ -1,19 +1,24 @@
 """Parts of neural models in other combinations than the papers' keep the contract too."""
 
+import shutil
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from contract_cases import FEW, Few
-from labelgrove import models
+from labelgrove import Tagger, models
 from labelgrove.core.errors import InputError
-from labelgrove.models.contract import CHECKS, Case
+from labelgrove.models.contract import CHECKS, Case, known_answer
 from labelgrove.models.neural.examples import small_bert
+from labelgrove.models.neural.readers.static import load_static, shape_of
 from tokenizer_folders import minilm
 
-STATIC = Path(__file__).parents[3] / "shared" / "data" / "potion-base-8m"
+POTION = Path(__file__).parents[3] / "shared" / "data" / "potion-base-8m"
 TRANSFORMER = {"length": 48, "encoder_rate": 0.01}
 FIRST = {"first": "bonsai", "candidates": 8, "folds": 2}
 COMBINATIONS = {
@@ -35,6 +40,7 @@ COMBINATIONS = {
     ),
     "treaderxml with votes": ("treaderxml", (), {"prior": "votes", "by": "tf-idf"}),
     "transformer behind bonsai": ("transformer", (), {"epochs": 2, **FIRST}),
+    "xml-rnn on static vectors": ("xml-rnn", ("vector_size",), {"encoder": "static"}),
     "laco on words": (
         "laco",
         ("encoder_rate", "hidden_rate", "layer_decay"),
@@ -42,12 +48,26 @@ COMBINATIONS = {
     ),
 }
 SLOW = ("attentionxml on MiniLM behind bonsai",)  # has few documents in all checks
-if STATIC.is_dir():
-    COMBINATIONS["xml-rnn on static vectors"] = (
-        "xml-rnn",
-        ("vector_size",),
-        {"encoder": f"static:{STATIC}", "epochs": 15},
-    )
+
+
+def made(settings, folder):
+    """Return the encoder of settings that name a small one, which is made on the spot."""
+    if settings.get("encoder") == "bert":
+        return {"encoder": small_bert(folder)}
+    if settings.get("encoder") == "static":
+        return {"encoder": f"static:{small_static(folder)}"}
+    return {}
+
+
+def small_static(folder, kind=torch.float32, **more):
+    """Make static vectors for the subwords of a small BERT, as model2vec saves them."""
+    tokenizer, static = Path(small_bert(folder)), folder / "static"
+    if not static.exists():
+        shutil.copytree(tokenizer, static, ignore=shutil.ignore_patterns("*.safetensors"))
+        random = torch.Generator().manual_seed(0)
+        vectors = torch.randn(400, 24, generator=random).to(kind)
+        save_file({"embeddings": vectors, **more}, static / "model.safetensors")
+    return static
 
 
 def combined(title):
@@ -57,7 +77,7 @@ def combined(title):
     def settings(folder):
         own = models.MODELS.find(name).example_settings(folder)
         own = {k: v for k, v in own.items() if k not in without} | others
-        return own | ({"encoder": small_bert(folder)} if own.get("encoder") == "bert" else {})
+        return own | made(own, folder)
 
     return lambda folder: models.create(name, **deepcopy(settings(folder)))
 
@@ -100,3 +120,76 @@ def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
         models.create(name, **settings).check_needs()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+SMALL = {"epochs": 1, "batch": 16, "threads": 1, "device": "cpu"}
+BERT = {"encoder": "bert", "length": 10}
+OTHERS = {
+    "updates of low rank down a tree": ("attentionxml", {**BERT, "lora": 2, "tree": "always",
+                                                         "max_leaf": 3, "layers": [8]}),
+    "windows down a tree": ("attentionxml", {**BERT, "windows": 2, "tree": "always",
+                                             "max_leaf": 3, "layers": [8]}),
+    "windows behind a first stage": ("transformer", {**BERT, "windows": 2, **FIRST}),
+    "an ensemble behind a first stage": ("attentionxml", {"units": 8, "layers": [8], "ensemble": 2,
+                                                          "vector_size": 8, **FIRST}),
+    "a generator on static vectors": ("lightattention", {"encoder": "static", "units": 8,
+                                                         "layers": [8], "max_leaf": 3}),
+    "a teacher on a transformer": ("treaderxml", {**BERT, "bottleneck": 8, "heads": 2}),
+    "a transformer instead of convolutions": ("xml-cnn", {**BERT, "bottleneck": 8}),
+    "label clusters on static vectors": ("aplc-xlnet", {"encoder": "static", "units": 8,
+                                                        "hidden": 8}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", OTHERS)
+def test_others_train_tag_explain_and_train_again_once_they_were_saved(title, tmp_path):
+    name, settings = OTHERS[title]
+    texts, labels = known_answer(60)
+    settings = {**SMALL, **settings}
+    tagger = Tagger(models.create(name, **settings | made(settings, tmp_path))).fit(texts, labels)
+    tagger.save(tmp_path / "tagger")
+    loaded = Tagger.load(tmp_path / "tagger")
+    before, after = tagger.tag(texts[:9], k=12), loaded.tag(texts[:9], k=12)
+    assert before == after
+    assert len(tagger.explain(texts[0], before[0][0].label))
+    again = Tagger(loaded.model_.fresh()).fit(texts, labels)
+    assert again.tag(texts[:9], k=12) == before
+
+
+@pytest.mark.parametrize("name", ["attentionxml", "xml-rnn", "treaderxml"])
+def test_a_first_stage_that_names_nothing(name):
+    texts, labels = known_answer(60)
+    labels = [[f"topic{int(label[-2:])}a" for label in own] for own in labels]  # as in the texts
+    bare = ["nothing here"] * 40  # more than a batch of which label-match names no label
+    settings = {"vector_size": 8, "first": "label-match", "candidates": 4}
+    tagger = Tagger(models.create(name, **SMALL, **settings))
+    tagger.fit(texts + bare, labels + [[]] * 40)
+    assert np.isfinite([tag.score for tag in tagger.tag(texts[0], k=3)]).all()
+
+
+def test_behind_a_first_stage_a_network_starts_as_good():
+    texts, labels = known_answer(200)
+    first = Tagger("bonsai", validation=0).fit(texts, labels)
+    settings = {**SMALL, "vector_size": 8, "learning_rate": 1e-9, **FIRST}
+    for name in ("attentionxml", "xml-rnn", "xml-cnn", "treaderxml"):
+        behind = Tagger(models.create(name, **settings), validation=0).fit(texts, labels)
+        for text in texts[:20]:
+            wanted, reached = first.tag(text, k=3), behind.tag(text, k=3)
+            assert [tag.label for tag in reached] == [tag.label for tag in wanted]
+
+
+def test_static_vectors_of_any_precision_with_mapping_and_weights(tmp_path):
+    more = {"mapping": torch.arange(400).flip(0), "weights": torch.full((400,), 2.0)}
+    folder = str(small_static(tmp_path, torch.bfloat16, **more))
+    vectors = load_static(folder)
+    assert shape_of(folder) == vectors.shape == (400, 24)
+    plain = load_static(str(small_static(tmp_path / "plain", torch.bfloat16)))
+    assert np.array_equal(vectors, 2 * plain[::-1])
+
+
+@pytest.mark.skipif(not POTION.is_dir(), reason="needs the vectors of potion-base-8M")
+def test_static_vectors_as_they_are_given_out():
+    texts, labels = known_answer(60)
+    settings = {**SMALL, "encoder": f"static:{POTION}", "units": 8, "train_vectors": False}
+    tagger = Tagger(models.create("xml-rnn", **settings)).fit(texts, labels)
+    assert len(tagger.tag(texts[0], k=3)) == 3

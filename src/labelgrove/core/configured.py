@@ -157,12 +157,8 @@ class Configured:
         return {name: getattr(self, name) for name in self.setting_names()}
 
     def __repr__(self) -> str:
-        defaults = self.defaults()
-        changed = {
-            name: value
-            for name, value in self._own().items()
-            if value is not defaults[name] and value != defaults[name]
-        }
+        known = self.settings()
+        changed = {k: v for k, v in self._own().items() if not known[k].is_default(v)}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     def __sklearn_tags__(self) -> Any:

@@ -73,6 +73,12 @@ class Setting:
                 given |= {*bounds}
         return replace(inherited, **{name: own[name] for name in given | {"default"}})
 
+    def is_default(self, value: Any) -> bool:
+        """Tell whether a value is the default; a list equals a tuple, as JSON knows only lists."""
+        if isinstance(value, list | tuple) and isinstance(self.default, list | tuple):
+            return list(value) == list(self.default)
+        return value is self.default or bool(value == self.default)
+
     def problem(self, value: Any) -> str | None:
         """Return what a value must be instead, or None if it is allowed."""
         if value is None:

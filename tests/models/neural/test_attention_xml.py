@@ -12,7 +12,7 @@ from labelgrove import models
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import FitContext
-from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.candidates.base import TrainingData
 from labelgrove.models.neural.candidates.tree import Descent, judges_of
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.texts import Texts
@@ -59,7 +59,7 @@ def batch(X, rows, labels=None):
 
 def objective(model, above, X, Y):
     """Return what the network after those ``above`` learns, as training makes it."""
-    candidates, networks, data = replace(model.candidates_), [], Learned(X, Texts(X), Y)
+    candidates, networks, data = replace(model.candidates_), [], TrainingData(X, Texts(X), Y)
     steps = candidates.steps(networks, data, FitContext())
     for network in above:
         next(steps)

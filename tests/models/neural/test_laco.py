@@ -76,7 +76,7 @@ def network_of(model, **blueprint):
     """Return the network of a model for five labels, each of one of nine documents."""
     torch.manual_seed(0)
     drawing = Blueprint(np.ones(5, np.int64), 9, **blueprint)
-    return model._network(drawing, text_reader(model.encoder)).eval()
+    return model._network(drawing, reader_of(model.encoder)).eval()
 
 
 # --- reading ------------------------------------------------------------------------------------

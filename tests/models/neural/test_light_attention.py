@@ -19,7 +19,7 @@ from labelgrove.core.progress import Silent, Task
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.candidates.all import AllLabels
-from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.candidates.base import TrainingData
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.scorers.generator import Generator
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
@@ -100,7 +100,7 @@ def trees_of(model):
 
 def objectives(model, X, Y, held=None):
     """Return what each network learns, as training makes it."""
-    data = Learned(X, Texts(X), Y, held and (held[0], Texts(held[0]), held[1]))
+    data = TrainingData(X, Texts(X), Y, held and (held[0], Texts(held[0]), held[1]))
     found, networks = [], []
     for step in replace(model.candidates_).steps(networks, data, FitContext()):
         found.append(model._objective(step, data, Training()))

@@ -141,7 +141,7 @@ def test_labels_may_begin_with_the_votes_of_neighbours_or_at_random(data, prior)
     _, _, X, Y = data
     model = TReaderXml(**{**SMALL, "prior": prior, "epochs": 6})
     model.fit(X, Y, context=context_of(data))
-    assert (model.networks_[0].trust is None) == (prior == "none")
+    assert (model.networks_[0].prior_weight is None) == (prior == "none")
     assert model.score(X, Y) > 0.75
 
 

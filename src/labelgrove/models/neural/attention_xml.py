@@ -27,6 +27,7 @@ from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 
+MANY = 20_000  # labels that are still judged all at once behind a transformer
 WIDEST = 2048  # nodes of the first level at most: all of them are judged for every text
 
 
@@ -49,7 +50,9 @@ class AttentionXml(NeuralClassifier):
         search=Real(0.1, 0.7),
     )  # fmt: skip
     tree: Literal["auto", "always", "never"] = setting(
-        "auto", "Reach labels down a tree: auto for where that is cheaper, always, or never."
+        "auto",
+        "Reach labels down a tree: auto for where that is cheaper (behind a transformer, from "
+        "20,000 labels on), always, or never.",
     )
     max_leaf: int = setting(64, "Labels below a node of the tree's last level at most.", least=1)
     branching: int = setting(
@@ -119,6 +122,8 @@ class AttentionXml(NeuralClassifier):
             return False
         if self.tree != "auto":
             return self.tree == "always"
+        if self.form == "transformer":  # each level would have a transformer of its own
+            return n_labels > MANY
         recurrent = 8 * self.units * ((self.vector_size or 300) + self.units)
         label = 4 * self.units + 2 * self.units * self.layers[0] / min(self.length, 128)
         candidates = self.parents * self.max_leaf + n_labels / self.max_leaf

@@ -26,7 +26,7 @@ from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
 from labelgrove.models.neural.candidates.all import AllLabels
-from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
+from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
 from labelgrove.models.neural.explaining import explain_label
 from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
@@ -75,6 +75,10 @@ class NeuralClassifier(NeuralSettings, Classifier):
         An event for each evaluation while they were trained.
     """
 
+    # settings of the models that have them
+    ensemble: int = 1
+    level_epochs: int | None = None
+
     uses_validation: ClassVar[bool] = True
     measure: ClassVar[Measure] = "nDCG@5"
 
@@ -107,7 +111,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Tell whether a first stage names the labels that are judged."""
         return self.first != NO_FIRST
 
-    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
+    def _prepare(
+        self, data: TrainingData, context: FitContext
+    ) -> tuple[TrainingData, dict[str, Any]]:
         """Make what networks learn from beside the texts.
 
         Returns
@@ -167,9 +173,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
         if not two_stages:
             return self._candidates(n_labels)
-        ensemble = getattr(self, "ensemble", 1)
         return FirstStageLabels(
-            self.new_first(), self.candidates, self.folds, self.batch, ensemble, self.seed
+            self.new_first(), self.candidates, self.folds, self.batch, self.ensemble, self.seed
         )
 
     # --- learning -------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         tokens = self._tokens(X)
         if not Y.nnz:
             raise InputError("none of the documents has a label")
-        data = Learned(X, Texts(tokens), Y, self._held_out(context, Y, tokens.n_terms))
+        data = TrainingData(X, Texts(tokens), Y, self._held_out(context, Y, tokens.n_terms))
         self.input_.look(tokens, context.run.progress)
         estimate.check(self._memory(tokens, Y), device_of(self.device), self.input_.saves_memory)
         belongs = self._belongs(data)
@@ -196,10 +201,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
             self._learn(data, belongs, context)
         self.input_.release()
 
-    def _learn(self, data: Learned, belongs: dict[str, Any], context: FitContext) -> None:
+    def _learn(self, data: TrainingData, belongs: dict[str, Any], context: FitContext) -> None:
         """Train the networks, one after the other."""
         self.networks_, self.history_ = [], []
         for step in self.candidates_.steps(self.networks_, data, context):
+            if step.above is None:  # those of another member are not asked any more
+                for finished in self.networks_:
+                    finished.cpu()
             self._seed_weights(step.title)
             network = self._network(step.blueprint)
             if step.above is not None:
@@ -216,13 +224,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
             run = replace(context.run, folder=folder)
             title = f"training {step.title}"
             self.history_ += train(network, objective, training, run, belongs, title)
-            self.networks_.append(_merged(network).eval())
+            self.networks_.append(network.eval())
         for network in self.networks_:
-            network.cpu()
+            _merged(network).cpu()
 
     def _epochs_of(self, below: bool) -> int:
         """Return the epochs of a network, which may be fewer below another one."""
-        fewer = getattr(self, "level_epochs", None)
+        fewer = self.level_epochs
         return fewer if below and fewer is not None else self.epochs
 
     def _seed_weights(self, title: str) -> None:
@@ -283,7 +291,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
                 }
         return network
 
-    def _objective(self, step: Step, data: Learned, training: Training) -> LabelObjective:
+    def _objective(self, step: Step, data: TrainingData, training: Training) -> LabelObjective:
         held = None
         if data.held is not None and step.held is not None:
             held = (data.held[1], step.held)
@@ -307,7 +315,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
             )
         return self.input_.cut(text)
 
-    def _in_windows(self, data: Learned) -> Learned:
+    def _in_windows(self, data: TrainingData) -> TrainingData:
         """Return texts as they are read, once it is known how."""
         windows, held = self.input_.windows, data.held
         if held is not None:
@@ -324,7 +332,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         X, Y = context.validation
         return X[rows], Texts(self._tokens(X, n_terms)[rows]), Y[rows]
 
-    def _belongs(self, data: Learned) -> dict[str, Any]:
+    def _belongs(self, data: TrainingData) -> dict[str, Any]:
         """Return what a checkpoint must have in common with this training."""
         same = ("threads", "device", "devices", "checkpoint_minutes", *RATES)  # whatever these are
         settings = {k: v for k, v in self.get_params(deep=False).items() if k not in same}
@@ -394,6 +402,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _ready(self) -> Iterator[torch.device]:
         """Let the networks be where they should be, to be asked and not to learn."""
         device = device_of(self.device)
+        self.candidates_.use(self.batch, self.threads)
         for network in self.networks_:
             network.to(device).eval()
         with limited_threads(self.threads), torch.inference_mode():

@@ -18,6 +18,7 @@ from labelgrove.evaluation import tune_threshold
 from labelgrove.models.neural.candidates.nodes import Truth
 from labelgrove.models.neural.candidates.samplers import Sampled, Sampler
 from labelgrove.models.neural.network import Chosen, Network
+from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.scorers.base import Positives
 from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training.batches import bucketed
@@ -96,7 +97,7 @@ class LabelObjective(Objective):
         return judged
 
     def _generated(
-        self, network: nn.Module, batch: object, rows: NDArray[np.int64], device: torch.device
+        self, network: nn.Module, batch: Batch, rows: NDArray[np.int64], device: torch.device
     ) -> Tensor:
         """Let the network's own clusters choose the labels, within its one pass over the text."""
         assert self._clusters is not None

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from labelgrove.core.errors import InputError
-from labelgrove.core.ranges import Choice, Real, Whole
+from labelgrove.core.ranges import Choice, Range, Real, Whole
 from labelgrove.core.settings import POWER_OF_TWO, setting, sizes
 from labelgrove.labels import LabelTree
 from labelgrove.models.neural.candidates.all import AllLabels
@@ -96,6 +96,13 @@ class LightAttention(NeuralClassifier):
                 f"first={self.first!r} names the labels that are judged: leave out "
                 f"sampler={self.sampler!r}, or set first='none'"
             )
+
+    def searchable(self) -> dict[str, Range]:
+        """Return no samplers where a first stage names the labels."""
+        ranges = super().searchable()
+        if self.first != "none":
+            ranges.pop("sampler")
+        return ranges
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)

@@ -62,7 +62,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.reader, self.scorer, self.generator = reader, scorer, generator
-        self.trust = nn.Parameter(torch.ones(())) if weighs_prior else None
+        self.prior_weight = nn.Parameter(torch.ones(())) if weighs_prior else None
         self.leaves_parts_out = scorer.leaves_parts_out
         self.rates: dict[str, str] = {}
         self.rate_shares: dict[str, float] = {}
@@ -97,7 +97,11 @@ class Network(nn.Module):
 
     def prior(self, batch: Batch) -> Tensor | None:
         """Return what is added to the log odds of a batch's labels, (b, C) or (b, L)."""
-        return None if self.trust is None or batch.prior is None else self.trust * batch.prior
+        return (
+            None
+            if self.prior_weight is None or batch.prior is None
+            else self.prior_weight * batch.prior
+        )
 
     def logits(self, batch: Batch) -> Tensor:
         """Return the log odds of a batch's candidates (b, C), or of all labels (b, L)."""

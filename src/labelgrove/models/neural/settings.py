@@ -12,6 +12,7 @@ from labelgrove.models.neural.readers.settings import ReaderSettings
 from labelgrove.models.neural.readers.static import PREFIX
 from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.settings import Training
+from labelgrove.models.registry import MODELS
 
 NO_FIRST = "none"
 KINDS = {  # what `encoder` must be for a setting to have a use
@@ -64,7 +65,11 @@ class NeuralSettings(Training, ReaderSettings):
         super().check_settings()
         for name, known in self.settings().items():
             value = getattr(self, name)
-            if known.only is not None and self.form not in known.only and value != known.default:
+            if (
+                known.only is not None
+                and self.form not in known.only
+                and not known.is_default(value)
+            ):
                 kinds = " or ".join(KINDS[each] for each in known.only)
                 raise InputError(
                     f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
@@ -98,4 +103,6 @@ class NeuralSettings(Training, ReaderSettings):
 
     def new_first(self) -> FirstStage:
         """Return the first stage, unfitted."""
-        return FirstStage.named(self.first, self.seed, self.threads)
+        own = {"seed": self.seed, "threads": self.threads, "device": self.device}
+        known = MODELS.find(self.first).setting_names()
+        return FirstStage(MODELS.create(self.first, **{k: own[k] for k in own if k in known}))

@@ -14,16 +14,10 @@ from torch import Tensor
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
 from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.priors.base import Prior
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.windows import Windows, best_of
-
-
-class PriorOfTexts(Protocol):
-    """Log odds that the labels of many texts start from."""
-
-    def of(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return those of some texts, shape (b, L)."""
 
 
 class LessonsOfTexts(Protocol):
@@ -52,7 +46,7 @@ class Texts:
     tokens: TokenSequences
     windows: Windows | None = None
     lessons: LessonsOfTexts | None = None
-    prior: PriorOfTexts | None = None
+    prior: Prior | None = None
     owners: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:

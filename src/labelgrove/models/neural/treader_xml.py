@@ -44,7 +44,7 @@ from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration, fit_calibration
 from labelgrove.models.neighbours.memory import Nearest
 from labelgrove.models.neighbours.neighbourhood import Neighbourhood
-from labelgrove.models.neural.candidates.base import Learned
+from labelgrove.models.neural.candidates.base import TrainingData
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart, shares_of
 from labelgrove.models.neural.priors.votes import VotePrior
@@ -213,7 +213,9 @@ class TReaderXml(NeuralClassifier):
 
     # --- learning -------------------------------------------------------------------------------
 
-    def _prepare(self, data: Learned, context: FitContext) -> tuple[Learned, dict[str, Any]]:
+    def _prepare(
+        self, data: TrainingData, context: FitContext
+    ) -> tuple[TrainingData, dict[str, Any]]:
         """Find the neighbours of all documents, and what they teach."""
         tokens, Y, say = data.texts.tokens, data.Y, context.run.progress.say
         table = None
@@ -273,7 +275,7 @@ class TReaderXml(NeuralClassifier):
             prior = VotePrior(votes, shares_of(counts, n).numpy(), self.neighbours)
         return Texts(tokens, self.input_.windows, lessons, prior)
 
-    def _learn(self, data: Learned, belongs: dict[str, Any], context: FitContext) -> None:
+    def _learn(self, data: TrainingData, belongs: dict[str, Any], context: FitContext) -> None:
         super()._learn(data, belongs, context)
         if data.held is not None:
             X, texts, Y = data.held

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
-from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
+from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.samplers import Everything, Uniform
 from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.readers.base import Batch
@@ -51,7 +51,7 @@ class AllLabels(Candidates):
         return [Blueprint(counts, n_documents, sparse, judged=judged)] * self.ensemble
 
     def steps(
-        self, networks: Sequence[Network], data: Learned, context: FitContext
+        self, networks: Sequence[Network], data: TrainingData, context: FitContext
     ) -> Iterator[Step]:
         """Return one step a member of the ensemble."""
         if self.why:
@@ -64,7 +64,7 @@ class AllLabels(Candidates):
                 blueprint,
                 data.Y,
                 data.held and data.held[2],
-                partial(_rank_one, batch=self.batch),
+                partial(rank_one, batch=self.batch),
                 sampler,
                 member=number,
             )
@@ -82,7 +82,8 @@ class AllLabels(Candidates):
         self.n_labels = n_labels
 
 
-def _rank_one(network: Network, texts: Texts, k: int, batch: int) -> Ranking:
+def rank_one(network: Network, texts: Texts, k: int, batch: int) -> Ranking:
+    """Rank all labels of texts by one network, ``batch`` texts at once."""
     return rank_all([network], texts, k, batch)
 
 

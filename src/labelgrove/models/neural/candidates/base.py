@@ -52,7 +52,7 @@ class Blueprint(NamedTuple):
     begins: Literal["zero"] | None = None
 
 
-class Learned(NamedTuple):
+class TrainingData(NamedTuple):
     """Documents to learn from.
 
     Parameters
@@ -131,6 +131,12 @@ class Step:
 class Candidates(ABC):
     """Which labels are judged, when networks learn and when they rank."""
 
+    batch: int  # texts that are ranked at once
+
+    def use(self, batch: int, threads: int | None) -> None:
+        """Rank so many texts at once from now on, with so many threads."""
+        self.batch = batch
+
     @abstractmethod
     def expected(self, counts: NDArray[np.int64], n_documents: int) -> list[Blueprint]:
         """Return about what each network will judge, to estimate memory.
@@ -143,13 +149,13 @@ class Candidates(ABC):
             Number of training documents.
         """
 
-    def prepare(self, data: Learned, context: FitContext) -> dict[str, Any]:
+    def prepare(self, data: TrainingData, context: FitContext) -> dict[str, Any]:
         """Make what the steps need; return what a checkpoint must have in common with it."""
         return {}
 
     @abstractmethod
     def steps(
-        self, networks: Sequence[Network], data: Learned, context: FitContext
+        self, networks: Sequence[Network], data: TrainingData, context: FitContext
     ) -> Iterator[Step]:
         """Return the networks to train, one after the other.
 

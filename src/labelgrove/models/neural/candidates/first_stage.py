@@ -16,7 +16,7 @@ from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.models.first_stage import FirstStage, Shortlist, behind, shortlist_of
-from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
+from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.samplers import Sampled, Sampler
 from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.readers.base import Batch
@@ -24,7 +24,7 @@ from labelgrove.models.neural.texts import Texts, as_ranking, device_of_network,
 from labelgrove.models.neural.training.checkpoint import checksum
 
 
-class Named(Sampler):
+class ShortlistSampler(Sampler):
     """The labels that a first stage named for each document, in a new order at every step.
 
     Parameters
@@ -117,12 +117,17 @@ class FirstStageLabels(Candidates):
     found: Shortlist | None = None
     held: Shortlist | None = None
 
+    def use(self, batch: int, threads: int | None) -> None:
+        """Rank so many texts at once from now on, the first stage with so many threads."""
+        super().use(batch, threads)
+        self.first.model.threads = threads
+
     def expected(self, counts: NDArray[np.int64], n_documents: int) -> list[Blueprint]:
         """Return the same for each network."""
         judged = min(self.candidates, len(counts))
-        return [Blueprint(counts, n_documents, judged=judged, begins="zero")] * self.ensemble
+        return [Blueprint(counts, n_documents, True, judged=judged, begins="zero")] * self.ensemble
 
-    def prepare(self, data: Learned, context: FitContext) -> dict[str, Any]:
+    def prepare(self, data: TrainingData, context: FitContext) -> dict[str, Any]:
         """Fit the first stage, and let it name the candidates of all documents."""
         self.n_labels = int(data.Y.shape[1])
         if not isinstance(data.X, Views):
@@ -145,7 +150,7 @@ class FirstStageLabels(Candidates):
         return {"checksum of the candidates": checksum(self.found.labels, self.found.odds)}
 
     def steps(
-        self, networks: Sequence[Network], data: Learned, context: FitContext
+        self, networks: Sequence[Network], data: TrainingData, context: FitContext
     ) -> Iterator[Step]:
         """Return one step a member of the ensemble."""
         assert self.found is not None
@@ -156,7 +161,7 @@ class FirstStageLabels(Candidates):
                 data.Y,
                 data.held and data.held[2],
                 ShortlistRanking(self.held, self.batch).rank,
-                Named(self.found),
+                ShortlistSampler(self.found),
                 member=number,
             )
         self.found, self.held = None, None

@@ -1,8 +1,8 @@
 """Which labels a training step judges for each document.
 
-All four ways serve any network that judges candidates: every label, the children of true and of
-once guessed parents in a label tree, labels drawn at random, and the clusters that a generator,
-which learns in the same step, holds for the likeliest.
+They serve any network that judges candidates: every label, the children of true and of once
+guessed parents in a label tree, labels drawn at random, and the clusters that a generator, which
+learns in the same step, holds for the likeliest. What a first stage names is in `first_stage`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
     Parameters
     ----------
     labels
-        Shape (b, C), int64; 0 where a text has fewer than C.
+        Shape (b, C), int64; anything where a text has fewer than C.
     real
         Which of them count, shape (b, C), bool; those of a text come first.
     odds

@@ -20,8 +20,8 @@ from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
-from labelgrove.models.neural.candidates.all import rank_all
-from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Learned, Step
+from labelgrove.models.neural.candidates.all import rank_one
+from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.nodes import Children
 from labelgrove.models.neural.candidates.samplers import Everything, Generated, Sampler, Static
 from labelgrove.models.neural.network import Network
@@ -139,7 +139,7 @@ class Descent:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class DescentRanking:
     """How texts come to the nodes that a network judges last.
 
     Parameters
@@ -184,7 +184,9 @@ class Way:
             nodes, scores = self.descent.go(judges, batch, k, start, self.level)
             return Ranking(nodes.astype(np.int32), scores.numpy())
 
-        device = device_of_network(networks[0])
+        device = device_of_network(networks[-1])
+        for network in networks:
+            network.to(device)
         return rank_in_batches(texts, width, self.batch, device, rank, shown)
 
 
@@ -237,10 +239,10 @@ class TreeLabels(Candidates):
     # --- learning -----------------------------------------------------------------------------
 
     def expected(self, counts: NDArray[np.int64], n_documents: int) -> list[Blueprint]:
-        """Return about what each network of one tree will judge."""
+        """Return about what each network will judge."""
         clusters = 2 ** math.ceil(math.log2(max(len(counts) / self.max_leaf, 1)))
         above = [max(clusters // self.branching**up, 1) for up in range(self.n_levels(clusters))]
-        return self._blueprints([*above[::-1], len(counts)])
+        return self._blueprints([*above[::-1], len(counts)]) * self.ensemble
 
     def _blueprints(
         self, sizes: Sequence[int], counts: Sequence[NDArray[np.int64]] = (), n_documents: int = 0
@@ -273,7 +275,7 @@ class TreeLabels(Candidates):
         ]
 
     def steps(
-        self, networks: Sequence[Network], data: Learned, context: FitContext
+        self, networks: Sequence[Network], data: TrainingData, context: FitContext
     ) -> Iterator[Step]:
         """Grow the trees, and return the levels of each from the first down."""
         context.run.progress.say("growing label trees")
@@ -294,7 +296,7 @@ class TreeLabels(Candidates):
                 above = tuple(networks[first:])
                 yield self._step(tree, number, place, blueprint, above, data, context)
 
-    def _of_tree(self, tree: LabelTree, data: Learned) -> list[Blueprint]:
+    def _of_tree(self, tree: LabelTree, data: TrainingData) -> list[Blueprint]:
         counts = [
             np.bincount(tree.indicators(data.Y, level).indices, minlength=tree.n_nodes(level))
             for level in range(1, tree.depth + 1)
@@ -308,7 +310,7 @@ class TreeLabels(Candidates):
         place: int,
         blueprint: Blueprint,
         above: tuple[Network, ...],
-        data: Learned,
+        data: TrainingData,
         context: FitContext,
     ) -> Step:
         """Return the step of the network at a place of a tree, below those trained for it."""
@@ -319,17 +321,17 @@ class TreeLabels(Candidates):
         guess = partial(self._guess, descent, above, progress=context.run.progress)
         clusters: csr_array | None = None
         sampler: Sampler = Everything()
-        rank: Callable[[Network, Texts, int], Ranking] = partial(_rank_nodes, batch=self.batch)
+        rank: Callable[[Network, Texts, int], Ranking] = partial(rank_one, batch=self.batch)
         if self.choice == "generated":
             assert self.budget is not None
             most, clusters = descent.kept[level - 1], parents
             sampler = Generated(descent.children[level], nodes, parents, most, self.budget)
-            rank = Way(descent, self.batch, above).rank
+            rank = DescentRanking(descent, self.batch, above).rank
         elif level:
             most, guessed = descent.kept[level - 1], guess(data.texts).labels
             sampler = Static(descent.children[level], nodes, parents, guessed, most, self.budget)
             reached = None if data.held is None else guess(data.held[1])
-            rank = Way(descent, self.batch, (), level, reached).rank
+            rank = DescentRanking(descent, self.batch, (), level, reached).rank
         title = f"tree {number + 1} level {place + 1}"
         before = above[-1] if above else None
         return Step(title, blueprint, nodes, held, rank, sampler, clusters, number, before)
@@ -338,11 +340,12 @@ class TreeLabels(Candidates):
         self, descent: Descent, networks: Sequence[Network], texts: Texts, progress: Progress
     ) -> Ranking:
         """Return the likeliest nodes of every text, as far down as there are networks, (n, p)."""
-        n = len(texts.split())
+        windows = texts.windows
+        n = len(texts) if windows is None else int(windows.count(texts.tokens).sum())
         with torch.inference_mode(), progress.task("choosing candidates", n) as shown:
             for network in networks:
                 network.eval()
-            return Way(descent, self.batch).rank_by(networks, texts, None, shown.advance)
+            return DescentRanking(descent, self.batch).rank_by(networks, texts, None, shown.advance)
 
     def below_others(self, n_networks: int) -> list[bool]:
         """Tell which networks were trained below another one of their tree."""
@@ -362,7 +365,7 @@ class TreeLabels(Candidates):
     def rank(self, networks: Sequence[Network], X: Features, texts: Texts, k: int) -> Ranking:
         """Rank texts by going down every tree."""
         rankings = [
-            Way(Descent(tree, self.kept(tree)), self.batch).rank_by(own, texts, k)
+            DescentRanking(Descent(tree, self.kept(tree)), self.batch).rank_by(own, texts, k)
             for tree, own in zip(self.trees, self._members(networks), strict=True)
         ]
         return mean_ranking(rankings, k)
@@ -407,10 +410,6 @@ def too_few(n_labels: int, max_leaf: int) -> str:
         f"{n_labels:,} labels are no more than a cluster holds (max_leaf={max_leaf:,}): all are "
         "judged"
     )
-
-
-def _rank_nodes(network: Network, texts: Texts, k: int, batch: int) -> Ranking:
-    return rank_all([network], texts, k, batch)
 
 
 def mean_ranking(rankings: Sequence[Ranking], k: int) -> Ranking:

@@ -164,15 +164,12 @@ class Input(ABC):
 
     Attributes
     ----------
-    kind
-        ``"words"``, ``"static"`` or ``"transformer"``; settings say for which they are.
     reads
         The features that it needs: ``"words"`` or ``"subwords"``.
     windows
         How long texts are read in parts; None where they are cut.
     """
 
-    kind: ClassVar[str]
     reads: ClassVar[str]
     saves_memory: ClassVar[str] = "lower batch or length"
     windows: Windows | None = None

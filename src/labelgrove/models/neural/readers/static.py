@@ -31,7 +31,6 @@ class StaticInput(TableInput):
 
     folder: str
 
-    kind: ClassVar[str] = "static"
     reads: ClassVar[str] = "subwords"
     saves_memory: ClassVar[str] = "lower batch, length or units"
 
@@ -80,12 +79,13 @@ def load_static(folder: str) -> NDArray[np.float32]:
     """
     with _opened(folder) as file:
         names = {*file.keys()}
-        table: NDArray[np.float32] = file.get_tensor("embeddings").astype(np.float32)
+        table = file.get_tensor("embeddings").float()
         if "mapping" in names:
-            table = table[file.get_tensor("mapping")]
+            table = table[file.get_tensor("mapping").long()]
         if "weights" in names:
-            table = table * file.get_tensor("weights").astype(np.float32)[:, None]
-    return np.ascontiguousarray(table)
+            table = table * file.get_tensor("weights").float()[:, None]
+    vectors: NDArray[np.float32] = table.contiguous().numpy()
+    return vectors
 
 
 def _opened(folder: str) -> Any:
@@ -96,7 +96,7 @@ def _opened(folder: str) -> Any:
             "saved, such as a download of minishlab/potion-base-8M"
         )
     try:
-        file: Any = safe_open(path, "np")
+        file: Any = safe_open(path, "pt")
         if "embeddings" not in file.keys():  # noqa: SIM118
             raise InputError(f"{path} holds no static vectors: it has no tensor 'embeddings'")
     except SafetensorError as error:

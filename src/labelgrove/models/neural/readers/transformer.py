@@ -138,7 +138,6 @@ class TransformerInput(Input):
     lora: int
     layer_decay: float
 
-    kind: ClassVar[str] = "transformer"
     reads: ClassVar[str] = "subwords"
     saves_memory: ClassVar[str] = (
         "lower batch or length, set checkpointing=true, frozen or lora, or choose a smaller encoder"

@@ -169,7 +169,6 @@ class WordInput(TableInput):
     seed: int
     threads: int | None
 
-    kind: ClassVar[str] = "words"
     reads: ClassVar[str] = "words"
     saves_memory: ClassVar[str] = (
         "lower batch, length, units or the number of words (features text.max_words), or let a "

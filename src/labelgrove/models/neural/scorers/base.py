@@ -84,6 +84,8 @@ class Scorer(nn.Module, ABC):
             return binary_cross_entropy_with_logits(logits, dense(truth, logits))
         assert isinstance(truth, Tensor)
         real = labels >= 0
+        if not real.any():  # a first stage may name nothing
+            return 0.0 * logits.sum()
         return binary_cross_entropy_with_logits(logits[real], truth[real].to(logits.dtype))
 
     def rank(self, reading: Reading, k: int, prior: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -238,9 +238,11 @@ class LabelClusters(Output):
             found.append(gates[:, i : i + 1].sigmoid() * precise(tail(hidden)).sigmoid())
         return torch.cat(found, 1)[:, self.places]
 
-    def logits(self, hidden: Tensor, labels: Tensor) -> Tensor:
+    def logits(self, hidden: Tensor, labels: Tensor | None) -> Tensor:
         """Return the log odds of labels (b, C) of texts (b, d): dense, for few labels."""
-        chances = self.probabilities(hidden).gather(1, labels.clamp(min=0))
+        chances = self.probabilities(hidden)
+        if labels is not None:
+            chances = chances.gather(1, labels.clamp(min=0))
         return chances.clamp(1e-7, 1 - 1e-7).logit()
 
     def log_probability(self, hidden: Tensor, label: int) -> Tensor:

@@ -47,8 +47,8 @@ class Output(nn.Module, ABC):
         """
 
     @abstractmethod
-    def logits(self, hidden: Tensor, labels: Tensor) -> Tensor:
-        """Return the log odds of labels (b, C) of texts (b, d); below 0 is no label."""
+    def logits(self, hidden: Tensor, labels: Tensor | None) -> Tensor:
+        """Return the log odds of labels (b, C) of texts (b, d), or of all; below 0 is no label."""
 
     @abstractmethod
     def log_probability(self, hidden: Tensor, label: int) -> Tensor:
@@ -126,8 +126,10 @@ class LinearOutput(Output):
             logits = logits + prior
         return plain_loss(logits, *truth) / logits.numel()
 
-    def logits(self, hidden: Tensor, labels: Tensor) -> Tensor:
-        """Return the log odds of labels (b, C) of texts (b, d)."""
+    def logits(self, hidden: Tensor, labels: Tensor | None) -> Tensor:
+        """Return the log odds of labels (b, C) of texts (b, d), or of all (b, L)."""
+        if labels is None:
+            return precise(self.linear(hidden))
         chosen = labels.clamp(min=0)
         found = torch.einsum("bcd,bd->bc", self.linear.weight[chosen], hidden)
         return precise(found + self.linear.bias[chosen])

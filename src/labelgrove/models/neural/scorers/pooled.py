@@ -64,11 +64,7 @@ class PooledScorer(Scorer):
 
     def logits(self, reading: Reading, labels: Tensor | None, prior: Tensor | None) -> Tensor:
         """Return the log odds of candidates (b, C), or of all labels (b, L)."""
-        hidden = self.hidden(reading.pooled)
-        if labels is None:
-            every = torch.arange(self.n_labels, device=hidden.device)
-            labels = every.expand(len(hidden), -1)
-        logits = self.output.logits(hidden, labels)
+        logits = self.output.logits(self.hidden(reading.pooled), labels)
         return logits if prior is None else logits + prior
 
     def loss(
