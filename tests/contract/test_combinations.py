@@ -112,6 +112,10 @@ def test_combinations_keep_the_contract(cases, check):
         ("treaderxml", {"output": "clusters", "prior": "votes"}, "output='clusters' cannot add"),
         ("transformer", {"prior": "votes"}, "prior must be 'frequency' or 'none', got 'votes'"),
         ("transformer", {"first": "bonzai"}, "unknown model 'bonzai'; did you mean 'bonsai'"),
+        ("transformer", {"first": "bonzai"}, "'none' for no first stage"),
+        ("transformer", {"encoder": "Words"}, "encoder must be 'words', a folder or a name on"),
+        ("transformer", {"encoder": ""}, "encoder must be 'words', a folder or a name on"),
+        ("treaderxml", {"by": "encoder"}, "give encoder= (knn) or neighbour_encoder= (treaderxml)"),
         ("transformer", {"encoder": "static:nowhere"}, "nowhere/model.safetensors does not exist"),
     ],
 )

@@ -1,6 +1,7 @@
 """LACO and SeqTag: texts read with labels, all of them or a first stage's best."""
 
 import shutil
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -296,8 +297,19 @@ def test_what_was_not_judged_keeps_its_place_behind(in_two_stages):
 def test_a_label_outside_the_candidates_is_explained_by_the_first_stage(in_two_stages):
     model, (X, _) = in_two_stages.fitted, in_two_stages.test
     named = model.candidates_.first.rank(X, 12).labels[0]
-    assert model.explain(X, 0, int(named[0])).view == "text"
     assert model.explain(X, 0, int(named[-1])).view == "first-text"
+
+
+def test_of_two_stages_that_explains_which_had_more_to_say(in_two_stages):
+    model, (X, _) = deepcopy(in_two_stages.fitted), in_two_stages.test
+    best = int(model.candidates_.first.rank(X, 1).labels[0, 0])
+    bias = model.networks_[0].scorer.output.bias
+    for said, view in ((0.0, "first-text"), (100.0, "text"), (-100.0, "text")):
+        with torch.no_grad():
+            bias[best] = said
+            model.networks_[0].scorer.output.weight[best] = 0.0
+            model.networks_[0].scorer.own.weight.zero_()
+        assert model.explain(X, 0, best).view == view
 
 
 def test_two_stages_need_the_features_of_both(in_two_stages):

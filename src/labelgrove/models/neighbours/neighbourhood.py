@@ -124,8 +124,9 @@ class Neighbourhood:
     def _check_encoder(self) -> None:
         if not self.encoder.strip():
             raise InputError(
-                "by='encoder' needs a pretrained sentence encoder: give encoder=, a folder or a "
-                "name on the Hugging Face hub such as 'sentence-transformers/all-MiniLM-L6-v2'"
+                "by='encoder' needs a pretrained sentence encoder: give encoder= (knn) or "
+                "neighbour_encoder= (treaderxml), a folder or a name on the Hugging Face hub such "
+                "as 'sentence-transformers/all-MiniLM-L6-v2'"
             )
         for module in ("torch", "transformers"):
             need(module, "transformers", "finding neighbours by a pretrained encoder")

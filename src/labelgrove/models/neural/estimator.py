@@ -7,6 +7,7 @@ else is here, from top to bottom: settings, learning, ranking, explaining, savin
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSp
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
-from labelgrove.models.neural.explaining import explain_label
+from labelgrove.models.neural.explaining import explain_label, outweighs_prior
 from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
 from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.priors.start import LabelStart
@@ -371,7 +372,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         estimate.check(needed, device, trial.input_.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
+        began = time.perf_counter()
         trial.fit(X[few], Y[few], context=quiet)
+        spent = time.perf_counter() - began
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
@@ -380,6 +383,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
         if context.validation is not None:
             seconds *= 1.1
+        if isinstance(trial.candidates_, FirstStageLabels):
+            seconds += spent - sum(ends[1::2])
         return Estimate(seconds * len(tokens) / len(few), needed, estimate.free(device))
 
     def _trial(self) -> Self:
@@ -429,8 +434,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Return how much each token spoke for a label.
 
         That is how much the label attended to it, or, where the scorer does not attend, what it
-        added to the label's log odds. A label that is not among the candidates of a text is the
-        first stage's to explain.
+        added to the label's log odds. Behind a first stage that part explains a label which had
+        more to say about it; a label that is not among the candidates is the first stage's.
         """
         tokens = self._tokens(X, self.n_terms_)[i : i + 1]
         asked = self.candidates_.shortlist(X, i)
@@ -441,8 +446,21 @@ class NeuralClassifier(NeuralSettings, Classifier):
             return told
         if not readable:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
-        start, weights = self._told(self._texts(X[i : i + 1], tokens), label, asked)
+        text = self._texts(X[i : i + 1], tokens)
+        if asked is not None and not self._outweighs_first(text, label, asked):
+            told = self.candidates_.explain(X, i, label)
+            assert told is not None
+            return told
+        start, weights = self._told(text, label, asked)
         return Explanation(np.arange(start, start + len(weights)), weights)
+
+    def _outweighs_first(
+        self, text: Texts, label: int, asked: tuple[NDArray[np.int64], NDArray[np.float32]]
+    ) -> bool:
+        """Tell whether the networks had more to say about a label than the first stage."""
+        with self._ready() as device:
+            networks = self.candidates_.judging(self.networks_)
+            return outweighs_prior(networks, text, label, asked, device)
 
     def _told(
         self,

@@ -62,6 +62,34 @@ def explain_label(
     return start, weights
 
 
+def outweighs_prior(
+    networks: Sequence[Network],
+    text: Texts,
+    label: int,
+    shortlist: tuple[NDArray[np.int64], NDArray[np.float32]],
+    device: torch.device,
+) -> bool:
+    """Tell whether networks moved a label's log odds more than the prior that they began with.
+
+    Parameters are those of `explain_label`; of several windows the likeliest counts.
+    """
+    labels, odds = (torch.from_numpy(each)[None].to(device) for each in shortlist)
+    place = int((labels[0] == label).nonzero()[0, 0])
+    pieces, moved, began = text.split(), 0.0, 0.0
+    with torch.no_grad():
+        for network in networks:
+            batch = pieces.batch(np.arange(len(pieces))).to(device)
+            n = len(batch.tokens)
+            batch = batch._replace(labels=labels.expand(n, -1), prior=odds.expand(n, -1))
+            prior = network.prior(batch)
+            assert prior is not None
+            reached = network.logits(batch)[:, place]
+            best = int(reached.argmax())
+            moved += float(reached[best] - prior[best, place])
+            began += float(prior[best, place])
+    return abs(moved) > abs(began)
+
+
 def _weights(network: Network, batch: Batch, label: int) -> tuple[Tensor, float]:
     """Return the weights of the tokens of one text (T,), and the label's log odds."""
     with torch.no_grad():

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranges import Range
 from labelgrove.core.settings import setting
 from labelgrove.models.first_stage import FirstStage
 from labelgrove.models.neural.readers.settings import ReaderSettings
-from labelgrove.models.neural.readers.static import PREFIX
+from labelgrove.models.neural.readers.static import PREFIX, is_static
 from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.models.registry import MODELS
 
 NO_FIRST = "none"
+NOT_ENCODERS = ("", "word", "words", "static", "static:", "none")  # but 'words', as it is written
 KINDS = {  # what `encoder` must be for a setting to have a use
     "words": "encoder='words'",
     "static": "encoder='static:FOLDER'",
@@ -75,6 +77,16 @@ class NeuralSettings(Training, ReaderSettings):
                     f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
                     f"{kinds}; leave it out"
                 )
+        wrong = self.form == "transformer" or self.encoder == PREFIX
+        if wrong and self.encoder.strip().casefold() in NOT_ENCODERS:
+            raise InputError(
+                "encoder must be 'words', a folder or a name on the Hugging Face hub, or "
+                f"'{PREFIX}FOLDER', got {self.encoder!r}"
+            )
+        if (Path(self.encoder) / "config.json").is_file() and is_static(self.encoder):
+            raise InputError(
+                f"{self.encoder} holds static vectors: write encoder='{PREFIX}{self.encoder}'"
+            )
         if self.lora and self.frozen:
             raise InputError(
                 f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
@@ -85,7 +97,12 @@ class NeuralSettings(Training, ReaderSettings):
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
             )
         if self.first != NO_FIRST:
-            self.new_first()
+            try:
+                self.new_first()
+            except UnknownNameError as error:
+                raise InputError(
+                    f"first={self.first!r}: {error}; 'none' for no first stage"
+                ) from error
         open_fabric(self.training)
 
     def searchable(self) -> dict[str, Range]:

@@ -136,6 +136,10 @@ class FirstStageLabels(Candidates):
                 "with all that views() of the model names, or use Tagger"
             )
         k = min(self.candidates, self.n_labels)
+        context.run.progress.say(
+            f"the first stage, {self.first.model.name} with its default settings, is trained "
+            f"{1 + self.folds} times"
+        )
         self.first.fit(data.X, data.Y, context)
         ranking = self.first.out_of_fold(data.X, data.Y, k, self.folds, self.seed, context)
         inside = ranking.hits(data.Y).sum() / max(data.Y.nnz, 1)

@@ -62,6 +62,12 @@ class StaticInput(TableInput):
         return self._sketched(*shape_of(self.folder))
 
 
+def is_static(folder: str) -> bool:
+    """Tell whether a folder holds static vectors, as its configuration says."""
+    config = (Path(folder) / "config.json").read_text(encoding="utf-8", errors="replace")
+    return '"model2vec"' in config
+
+
 def shape_of(folder: str) -> tuple[int, int]:
     """Return how many static vectors a folder holds, and their size."""
     with _opened(folder) as file:
@@ -98,7 +104,10 @@ def _opened(folder: str) -> Any:
     try:
         file: Any = safe_open(path, "pt")
         if "embeddings" not in file.keys():  # noqa: SIM118
-            raise InputError(f"{path} holds no static vectors: it has no tensor 'embeddings'")
+            raise InputError(
+                f"{path} holds no static vectors (no tensor 'embeddings'): if it is a transformer, "
+                f"leave out {PREFIX!r}"
+            )
     except SafetensorError as error:
         raise InputError(f"{path} cannot be read as safetensors: {error}") from error
     return file
