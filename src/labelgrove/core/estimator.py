@@ -65,7 +65,10 @@ class Part(Configured, ABC):
         try:
             part = cls(**values.pop("settings"))
         except TypeError as error:
-            raise DamagedError(f"{folder} has settings that {cls.name!r} lacks: {error}") from error
+            raise DamagedError(
+                f"{folder} has settings that {cls.name!r} lacks ({error}), as another version of "
+                "labelgrove wrote it: train it again"
+            ) from error
         try:
             part.set_state(values)
         except KeyError as error:

@@ -72,7 +72,8 @@ class Registry(Generic[P]):
 
     def find(self, name: str) -> type[P]:
         """Import and return the class behind a name."""
-        entries = self.entries()
+        # our own names come first, and looking for those of other packages takes 30 ms
+        entries = self._entries if name in self._entries else self.entries()
         if name not in entries:
             raise UnknownNameError(self.kind, name, entries)
         entry = entries[name]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +33,13 @@ class Shortlist:
         Shape (n, C), int32; -1 where there are fewer, behind the others.
     odds
         Their log odds by the first stage, shape (n, C), float32.
-    true
-        Which the text has, shape (n, C), bool; none where that is not known.
     """
 
     labels: NDArray[np.int32]
     odds: NDArray[np.float32]
-    true: NDArray[np.bool_]
 
     def __getitem__(self, rows: Rows) -> Shortlist:
-        return Shortlist(self.labels[rows], self.odds[rows], self.true[rows])
+        return Shortlist(self.labels[rows], self.odds[rows])
 
 
 class FirstStage:
@@ -63,9 +61,10 @@ class FirstStage:
         self.views = {view: VIEW + view for view in model.views()}
 
     @classmethod
-    def named(cls, name: str, seed: int, threads: int | None) -> Self:
-        """Return an unfitted one."""
-        return cls(MODELS.create(name, seed=seed, threads=threads))
+    def named(cls, name: str, settings: Mapping[str, Any]) -> Self:
+        """Return an unfitted one, with those of the settings that a model of that name has."""
+        known = MODELS.find(name).setting_names()
+        return cls(MODELS.create(name, **{k: v for k, v in settings.items() if k in known}))
 
     def specs(self) -> dict[str, ViewSpec]:
         """Return what it wants to read, under the names of outside."""
@@ -157,18 +156,16 @@ def shortlist_of(ranking: Ranking, Y: csr_array | None = None) -> Shortlist:
     Examples
     --------
     >>> ranking = Ranking(np.array([[3, 0, 1, 4]]), np.array([[0.9, 0.5, 0.4, 0.1]]))
-    >>> found = shortlist_of(ranking, csr_array(np.array([[0, 1, 1, 0, 0]])))
-    >>> found.labels.tolist(), found.true.tolist()
-    ([[3, 0, 1, 2]], [[False, False, True, True]])
+    >>> shortlist_of(ranking, csr_array(np.array([[0, 1, 1, 0, 0]]))).labels.tolist()
+    [[3, 0, 1, 2]]
     """
     labels = ranking.labels.astype(np.int32, copy=True)
     sure = np.clip(ranking.scores.astype(np.float64), SUREST, 1 - SUREST)
     odds = (np.log(sure) - np.log1p(-sure)).astype(np.float32)
     least = np.log(SUREST) - np.log1p(-SUREST)
     odds[labels < 0] = least
-    true = np.zeros(labels.shape, bool)
     if Y is None:
-        return Shortlist(labels, odds, true)
+        return Shortlist(labels, odds)
     true, counts = ranking.hits(Y), np.bincount(Y.indices, minlength=Y.shape[1])
     for row in np.flatnonzero(true.sum(axis=1) < np.diff(Y.indptr)):
         own = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
@@ -178,9 +175,8 @@ def shortlist_of(ranking: Ranking, Y: csr_array | None = None) -> Shortlist:
         wrong = np.flatnonzero(named & ~true[row])[::-1]
         places = np.concatenate([np.flatnonzero(~named), wrong])[: len(missed)]
         last = odds[row][named].min() if named.any() else least
-        labels[row, places], true[row, places] = missed[: len(places)], True
-        odds[row, places] = last
-    return Shortlist(labels, odds, true)
+        labels[row, places], odds[row, places] = missed[: len(places)], last
+    return Shortlist(labels, odds)
 
 
 def behind(judged: Ranking, first: Ranking, k: int) -> Ranking:

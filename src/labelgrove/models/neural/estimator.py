@@ -191,13 +191,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
         belongs = self._belongs(data)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, belongs)
-        self.input_.prepare(tokens, int(Y.shape[1]), context)
-        data, more = self._prepare(self._in_windows(data), context)
         n_labels = int(Y.shape[1])
-        self.candidates_ = self._new_candidates(n_labels, self._uses_first(n_labels))
-        belongs |= more | self.candidates_.prepare(data, context)
         self.n_terms_, self.n_labels_ = tokens.n_terms, n_labels
         self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
+        self.input_.prepare(tokens, n_labels, context)
+        data, more = self._prepare(self._in_windows(data), context)
+        self.candidates_ = self._new_candidates(n_labels, self._uses_first(n_labels))
+        belongs |= more | self.candidates_.prepare(data, context)
         with limited_threads(self.threads), torch.random.fork_rng():
             self._learn(data, belongs, context)
         self.input_.release()
@@ -440,17 +440,15 @@ class NeuralClassifier(NeuralSettings, Classifier):
         tokens = self._tokens(X, self.n_terms_)[i : i + 1]
         asked = self.candidates_.shortlist(X, i)
         readable = bool(self.input_.readable(tokens)[0])
-        if asked is not None and (not readable or label not in asked[0]):
+        text = self._texts(X[i : i + 1], tokens)
+        if asked is not None and not (
+            readable and label in asked[0] and self._outweighs_first(text, label, asked)
+        ):
             told = self.candidates_.explain(X, i, label)
             assert told is not None
             return told
         if not readable:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
-        text = self._texts(X[i : i + 1], tokens)
-        if asked is not None and not self._outweighs_first(text, label, asked):
-            told = self.candidates_.explain(X, i, label)
-            assert told is not None
-            return told
         start, weights = self._told(text, label, asked)
         return Explanation(np.arange(start, start + len(weights)), weights)
 

@@ -76,11 +76,11 @@ def outweighs_prior(
     labels, odds = (torch.from_numpy(each)[None].to(device) for each in shortlist)
     place = int((labels[0] == label).nonzero()[0, 0])
     pieces, moved, began = text.split(), 0.0, 0.0
+    n = len(pieces)
+    batch = pieces.batch(np.arange(n)).to(device)
+    batch = batch._replace(labels=labels.expand(n, -1), prior=odds.expand(n, -1))
     with torch.no_grad():
         for network in networks:
-            batch = pieces.batch(np.arange(len(pieces))).to(device)
-            n = len(batch.tokens)
-            batch = batch._replace(labels=labels.expand(n, -1), prior=odds.expand(n, -1))
             prior = network.prior(batch)
             assert prior is not None
             reached = network.logits(batch)[:, place]

@@ -27,7 +27,7 @@ from labelgrove.models.neural.training.settings import Training
 
 Measure = Literal["nDCG@5", "micro-F1"]
 MOST_VALIDATION = 4000  # documents that an evaluation reads at most, or three tenths of the others
-FEW_VALIDATION = 100  # of which all are read
+FEW_VALIDATION = 100  # held-out documents that are read however few documents are learned from
 DEPTH = {"nDCG@5": 5, "micro-F1": 200}  # labels of a held-out text that are looked at
 
 

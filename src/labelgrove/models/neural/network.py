@@ -97,11 +97,9 @@ class Network(nn.Module):
 
     def prior(self, batch: Batch) -> Tensor | None:
         """Return what is added to the log odds of a batch's labels, (b, C) or (b, L)."""
-        return (
-            None
-            if self.prior_weight is None or batch.prior is None
-            else self.prior_weight * batch.prior
-        )
+        if self.prior_weight is None or batch.prior is None:
+            return None
+        return self.prior_weight * batch.prior
 
     def logits(self, batch: Batch) -> Tensor:
         """Return the log odds of a batch's candidates (b, C), or of all labels (b, L)."""

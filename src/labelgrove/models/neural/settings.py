@@ -13,10 +13,9 @@ from labelgrove.models.neural.readers.settings import ReaderSettings
 from labelgrove.models.neural.readers.static import PREFIX, is_static
 from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.settings import Training
-from labelgrove.models.registry import MODELS
 
 NO_FIRST = "none"
-NOT_ENCODERS = ("", "word", "words", "static", "static:", "none")  # but 'words', as it is written
+NOT_ENCODERS = ("", "word", "words", "static", PREFIX, "none")  # 'words' in another case, too
 KINDS = {  # what `encoder` must be for a setting to have a use
     "words": "encoder='words'",
     "static": "encoder='static:FOLDER'",
@@ -77,8 +76,7 @@ class NeuralSettings(Training, ReaderSettings):
                     f"{name}={value!r} has no effect with encoder={self.encoder!r}: it needs "
                     f"{kinds}; leave it out"
                 )
-        wrong = self.form == "transformer" or self.encoder == PREFIX
-        if wrong and self.encoder.strip().casefold() in NOT_ENCODERS:
+        if self.encoder != "words" and self.encoder.strip().casefold() in NOT_ENCODERS:
             raise InputError(
                 "encoder must be 'words', a folder or a name on the Hugging Face hub, or "
                 f"'{PREFIX}FOLDER', got {self.encoder!r}"
@@ -121,5 +119,4 @@ class NeuralSettings(Training, ReaderSettings):
     def new_first(self) -> FirstStage:
         """Return the first stage, unfitted."""
         own = {"seed": self.seed, "threads": self.threads, "device": self.device}
-        known = MODELS.find(self.first).setting_names()
-        return FirstStage(MODELS.create(self.first, **{k: own[k] for k in own if k in known}))
+        return FirstStage.named(self.first, own)

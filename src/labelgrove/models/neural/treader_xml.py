@@ -231,7 +231,6 @@ class TReaderXml(NeuralClassifier):
         say(f"{found:.1%} of the documents' labels are also those of a neighbour")
         self.votes_ = fit_calibration(Y, Ranking.from_csr(votes, min(VOTED, Y.shape[1])))
         self.taught_ = data.counts > 0
-        self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
         reader = context.featurizers.get("text")
         self.teacher_ = new_teacher(
             tokens, Y, context.labels, reader, length=self.described, hierarchy=self.hierarchy,
