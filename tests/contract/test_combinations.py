@@ -19,7 +19,6 @@ from labelgrove.models.neural.readers.static import load_static, shape_of
 from tokenizer_folders import minilm
 
 POTION = Path(__file__).parents[3] / "shared" / "data" / "potion-base-8m"
-TRANSFORMER = {"length": 48, "encoder_rate": 0.01}
 FIRST = {"first": "bonsai", "candidates": 8, "folds": 2}
 COMBINATIONS = {
     # without what only the model's own reader has, with what the other one needs
@@ -31,7 +30,10 @@ COMBINATIONS = {
     "attentionxml down a tree on a transformer": (
         "attentionxml",
         ("units", "vector_size", "dropout"),
-        {"encoder": "bert", **TRANSFORMER, "tree": "always", "max_leaf": 3, "parents": 4},
+        {
+            **{"encoder": "bert", "length": 48, "encoder_rate": 0.005, "epochs": 20},
+            **{"tree": "always", "max_leaf": 3, "parents": 4},
+        },
     ),
     "aplc-xlnet on words": (
         "aplc-xlnet",
