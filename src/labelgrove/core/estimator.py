@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 from labelgrove.core import storage
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
-from labelgrove.core.features import Features, TokenSequences
+from labelgrove.core.features import Features, View
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.settings import SEED, THREADS
 from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
@@ -115,7 +115,7 @@ class Featurizer(Part):
         """Learn from texts, read once or more; ``labels`` is there for pipelines and unused."""
 
     @abstractmethod
-    def transform(self, texts: Iterable[str]) -> csr_array | TokenSequences:
+    def transform(self, texts: Iterable[str]) -> View:
         """Turn texts into features, a row each."""
 
     def fit_transform(self, texts: Iterable[str], labels: object = None) -> Any:

@@ -1,7 +1,7 @@
-"""What a text becomes: sparse rows, ragged token ids, or several views of both.
+"""What a text becomes: sparse rows, dense rows, ragged token ids, or several views of these.
 
-``Features`` is a csr array, a `TokenSequences` or a `Views`. All three know ``shape[0]`` and
-take rows by ``X[rows]``.
+``Features`` is a csr array, a float32 array (n, d), a `TokenSequences` or a `Views`. All of them
+know ``shape[0]`` and take rows by ``X[rows]``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 Rows: TypeAlias = "slice | NDArray[np.integer[Any]] | NDArray[np.bool_]"
-Features: TypeAlias = "csr_array | TokenSequences | Views"
+View: TypeAlias = "csr_array | NDArray[np.float32] | TokenSequences"
+Features: TypeAlias = "View | Views"
 
 
 class TokenSequences:
@@ -83,7 +84,7 @@ class TokenSequences:
         return counts
 
 
-class Views(Mapping[str, "csr_array | TokenSequences"]):
+class Views(Mapping[str, "View"]):
     """Several features of the same texts, by name.
 
     Parameters
@@ -92,7 +93,7 @@ class Views(Mapping[str, "csr_array | TokenSequences"]):
         Features that all have the same number of rows.
     """
 
-    def __init__(self, views: Mapping[str, csr_array | TokenSequences]) -> None:
+    def __init__(self, views: Mapping[str, View]) -> None:
         rows = {name: view.shape[0] for name, view in views.items()}
         if len(set(rows.values())) != 1:
             raise ValueError(f"views must have the same number of rows, got {rows}")

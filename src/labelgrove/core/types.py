@@ -162,9 +162,13 @@ class Explanation:
         The view they belong to.
     neighbours
         Documents that the model thought of, the most similar first.
+    parts
+        What else spoke, as pairs of a name and a weight on the same scale: the meaning of the
+        text as a whole, or a model inside the model.
     """
 
     ids: NDArray[np.integer]
     weights: NDArray[np.floating]
     view: str = "text"
     neighbours: tuple[Neighbour, ...] = ()
+    parts: tuple[tuple[str, float], ...] = ()

@@ -373,6 +373,8 @@ def explanations_point_at_the_text(case: Case) -> None:
     view = X[explanation.view] if isinstance(X, Views) else X
     if isinstance(view, TokenSequences):
         allowed = np.arange(len(view.sequence(3)))
+    elif isinstance(view, np.ndarray):
+        allowed = np.arange(view.shape[1])
     else:
         allowed = view.indices[view.indptr[3] : view.indptr[4]]
     assert np.isin(explanation.ids, allowed).all(), "an explanation names what is not in the text"

@@ -132,4 +132,6 @@ def _arrays(X: Features) -> list[NDArray[Any]]:
     """Return the arrays that say which terms a text has; weights follow from them."""
     if isinstance(X, Views):
         return [array for view in X for array in _arrays(X[view])]
+    if isinstance(X, np.ndarray):
+        return [X]
     return [X.tokens, X.offsets] if isinstance(X, TokenSequences) else [X.indptr, X.indices]
