@@ -5,7 +5,7 @@ import pytest
 
 from labelgrove import text
 from labelgrove.core.errors import UnknownNameError
-from labelgrove.text import FEATURIZERS, Given, Subwords, Tfidf, Words
+from labelgrove.text import FEATURIZERS, Given, StaticEmbeddings, Subwords, Tfidf, Words
 
 
 def test_names_and_classes():
@@ -15,6 +15,8 @@ def test_names_and_classes():
         assert found.name == name
         assert type(text.create(name)) is found
     assert FEATURIZERS.find("subwords") is Subwords
+    assert FEATURIZERS.find("static") is StaticEmbeddings
+    assert FEATURIZERS.find("encoder").name == "encoder"
     assert all(entry.summary for entry in FEATURIZERS.entries().values())
 
 

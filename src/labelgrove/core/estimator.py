@@ -20,6 +20,7 @@ from labelgrove.core import storage
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, View
+from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.settings import SEED, THREADS
 from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
@@ -104,9 +105,12 @@ class Featurizer(Part):
     keeps_features
         True if its work is worth keeping on disk: a training that goes on after an interruption
         finds the features there.
+    progress
+        Where long work is shown and warnings are said; nowhere, unless a training sets it.
     """
 
     keeps_features: ClassVar[bool] = False
+    progress: Progress = Silent()
 
     threads: int | None = THREADS
 

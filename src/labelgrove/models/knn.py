@@ -52,7 +52,8 @@ class Knn(Classifier):
     by: Literal["tf-idf", "words", "encoder"] = setting(
         "tf-idf",
         "How texts are compared: by the words they share (tf-idf), by the mean of their words' "
-        "vectors (words), or by the vectors of a pretrained sentence encoder (encoder).",
+        "vectors (words), or by the vectors of a pretrained sentence encoder, or static ones "
+        "(encoder).",
     )
     neighbours: int = setting(
         30, "Number of most similar documents that vote.", least=1, search=Whole(5, 100, log=True)
@@ -73,7 +74,9 @@ class Knn(Classifier):
         0, "Size of the word vectors for by=words; 0 for that of the file, or 300.", least=0
     )
     encoder: str = setting(
-        "", "Sentence encoder for by=encoder: a folder, or a name on the Hugging Face hub."
+        "",
+        "Sentence encoder for by=encoder: a folder, or a name on the Hugging Face hub; "
+        "static:FOLDER for static vectors of model2vec.",
     )
     length: int = setting(
         256, "Words or tokens read from the start of a text; by=tf-idf reads all.", least=1
@@ -145,7 +148,7 @@ class Knn(Classifier):
 
     def _nearest(self, X: Features) -> Nearest:
         """Return the neighbours of texts, found with the threads of now."""
-        self.near_.threads, self.near_.device = self.threads, self.device
+        self.near_.threads = self.threads
         return self.near_.nearest(X, self.neighbours)
 
     def _explain(self, X: Features, i: int, label: int) -> Explanation:

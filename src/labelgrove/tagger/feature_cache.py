@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from labelgrove.core.estimator import Featurizer
 from labelgrove.core.types import Run
 
 FOLDER = "features"
+WITHOUT_EFFECT = ("threads", "device")  # settings that change how fast features are made, no more
 
 
 class FeatureCache:
@@ -51,19 +53,34 @@ class FeatureCache:
         texts
             Read as often as the featurizers need, and once more where other texts are kept.
         """
-        return {
-            view: self._train(view, part, texts) if self._keeps(part) else part.fit_transform(texts)
-            for view, part in self._featurizers.items()
-        }
+        with self._shown():
+            return {
+                view: self._train(view, part, texts)
+                if self._keeps(part)
+                else part.fit_transform(texts)
+                for view, part in self._featurizers.items()
+            }
 
     def transform(self, texts: Iterable[str]) -> dict[str, Any]:
         """Return the features of the validation documents by view."""
-        return {
-            view: self._validation(view, part, texts)
-            if self._keeps(part)
-            else part.transform(texts)
-            for view, part in self._featurizers.items()
-        }
+        with self._shown():
+            return {
+                view: self._validation(view, part, texts)
+                if self._keeps(part)
+                else part.transform(texts)
+                for view, part in self._featurizers.items()
+            }
+
+    @contextmanager
+    def _shown(self) -> Iterator[None]:
+        """Let the featurizers show what they do, where the run does."""
+        for part in self._featurizers.values():
+            part.progress = self._run.progress
+        try:
+            yield
+        finally:
+            for part in self._featurizers.values():
+                del part.progress  # that of the class again
 
     def _keeps(self, part: Featurizer) -> bool:
         return self._run.folder is not None and part.keeps_features
@@ -149,7 +166,7 @@ class _Hashed:
 
 def _facts(part: Featurizer) -> dict[str, Any]:
     """Return on what, beside the texts, features depend."""
-    settings = {k: v for k, v in part.get_params(deep=False).items() if k != "threads"}
+    settings = {k: v for k, v in part.get_params(deep=False).items() if k not in WITHOUT_EFFECT}
     settings = json.loads(json.dumps(settings, default=str))  # as the manifest gives them back
     return {
         "part": "features",

@@ -1,4 +1,4 @@
-"""Texts to features: tf-idf, word and subword numbers, given features; and word vectors."""
+"""Texts to features: tf-idf, word and subword numbers, dense rows, given features; word vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from labelgrove.core.registry import Entry, Registry
 from labelgrove.text.analysis import tokenize
 from labelgrove.text.given import Given
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
+from labelgrove.text.static import StaticEmbeddings
 from labelgrove.text.subwords import Subwords
 from labelgrove.text.tfidf import Tfidf
 from labelgrove.text.vectors import WordVectors, read_vectors, vectors_for
@@ -29,6 +30,16 @@ FEATURIZERS: Registry[Featurizer] = Registry(
         ),
         "given": Entry(
             "labelgrove.text.given:Given", "features that are in the file already, '12:0.5 77:1'"
+        ),
+        "static": Entry(
+            "labelgrove.text.static:StaticEmbeddings",
+            "dense rows, the mean of static vectors (model2vec)",
+            extra="static",
+        ),
+        "encoder": Entry(
+            "labelgrove.models.neural.readers.embeddings:EncoderEmbeddings",
+            "dense rows of a pretrained sentence encoder",
+            extra="transformers",
         ),
     },
     "labelgrove.featurizers",
@@ -57,6 +68,7 @@ __all__ = [
     "Featurizer",
     "Given",
     "Specials",
+    "StaticEmbeddings",
     "Subwords",
     "Tfidf",
     "WordVectors",

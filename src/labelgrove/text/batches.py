@@ -148,3 +148,25 @@ def join_sequences(
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, int), *lengths]))])
     tokens = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in parts)])
     return TokenSequences(tokens, offsets, n_terms)
+
+
+def join_rows(parts: list[NDArray[np.float32]], width: int) -> NDArray[np.float32]:
+    """Join dense rows to one array (n, width); ``parts`` is emptied on the way.
+
+    Parameters
+    ----------
+    parts
+        Consecutive rows; each part is let go once it is copied.
+    width
+        Number of columns.
+    """
+    if len(parts) == 1:
+        return parts.pop()
+    rows = np.empty((sum(map(len, parts)), width), np.float32)
+    at = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        rows[at : at + len(part)] = part
+        at += len(part)
+    return rows

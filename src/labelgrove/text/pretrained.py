@@ -1,4 +1,4 @@
-"""What is pretrained, tokenizers and models of Hugging Face: found here, or downloaded."""
+"""What is pretrained, tokenizers, models and vectors: found here, or downloaded from the hub."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ EXTRA = "transformers"
 FILES = {
     "tokenizer": "such as tokenizer.json, or vocab.txt or spiece.model beside config.json",
     "model": "config.json and model.safetensors",
+    "static vectors": "config.json, tokenizer.json, and model.safetensors with 'embeddings'",
 }
 TRIALS = ("a", "1", ".", "一")  # a tokenizer knows one of these, whatever its language
 SECONDS = 10  # to wait for the hub's first answer
@@ -143,9 +144,26 @@ def load_pretrained(name: str, what: str, kind: str, **options: Any) -> Any:
             found = getattr(transformers, kind)
             return found.from_pretrained(place, trust_remote_code=False, **options, **others)
 
+    return load_named(name, what, load)
+
+
+def load_named(name: str, what: str, load: Callable[..., Any], by: str = EXTRA) -> Any:
+    """Return what ``load`` makes of a folder, or of a name on the hub.
+
+    Parameters
+    ----------
+    name
+        A folder, or a name on the Hugging Face hub.
+    what
+        What it is, a key of ``FILES``, for messages.
+    load
+        Called with the folder or name; with ``local_files_only=True`` it must not download.
+    by
+        The library that loads it, for messages.
+    """
     path = Path(name).expanduser()
     if path.is_dir():
-        return _from_folder(path, what, load)
+        return _from_folder(path, what, load, by)
     if path.exists():
         raise InputError(f"{name} is a file; give the folder it is in")
     if _is_path(name):
@@ -235,7 +253,7 @@ def _is_path(name: str) -> bool:
     return name[0] in "./~" or "\\" in name or name.count("/") > 1 or name.endswith("/")
 
 
-def _from_folder(folder: Path, what: str, load: Callable[..., Any]) -> Any:
+def _from_folder(folder: Path, what: str, load: Callable[..., Any], by: str) -> Any:
     try:
         return load(str(folder), local_files_only=True)
     except LabelgroveError:
@@ -243,7 +261,7 @@ def _from_folder(folder: Path, what: str, load: Callable[..., Any]) -> Any:
     except Exception as error:  # the libraries raise all kinds, bare Exception too
         _check_sentencepiece(folder)
         raise InputError(
-            f"{folder} holds no {what} that transformers can load ({FILES[what]}): {_line(error)}"
+            f"{folder} holds no {what} that {by} can load ({FILES[what]}): {_line(error)}"
         ) from error
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.estimator import Featurizer
-from labelgrove.core.extras import need
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
-from labelgrove.text.analysis import check_text
 from labelgrove.text.batches import batches, in_order, join_sequences
-from labelgrove.text.pretrained import EXTRA, Specials, load_tokenizer, plain, specials_of
-
-CHARACTERS = 8  # per token, from which on the rest of a text is hardly ever needed
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from labelgrove.text.pretrained import EXTRA, Specials, load_tokenizer, specials_of
+from labelgrove.text.tokenizing import FastTokenizer, as_bytes
 
 
 class Subwords(Featurizer):
@@ -30,9 +23,7 @@ class Subwords(Featurizer):
     The tokens that a tokenizer puts around a text ([CLS], </s>, ...) are left out: the model puts
     them around what it reads, as `specials` tells it. A text without tokens is an empty sequence.
     Nothing is learned from texts; the tokenizer is kept and saved, so that its folder is needed
-    in training only. Threads are ours: the library's own are switched off
-    (``TOKENIZERS_PARALLELISM=false``, unless it is set), since a process that has used them cannot
-    be forked safely.
+    in training only.
 
     Attributes
     ----------
@@ -83,10 +74,9 @@ class Subwords(Featurizer):
         """Load the tokenizer; ``texts`` is not read."""
         self.check_settings()
         loaded = load_tokenizer(self.tokenizer)
-        text = loaded.backend_tokenizer.to_str()
         self.set_state(
             {
-                "tokenizer_": np.frombuffer(text.encode(), np.uint8),
+                "tokenizer_": as_bytes(loaded.backend_tokenizer.to_str()),
                 "specials_": specials_of(loaded).as_json(),
             }
         )
@@ -99,16 +89,9 @@ class Subwords(Featurizer):
     def transform(self, texts: Iterable[str]) -> TokenSequences:
         """Return the subword numbers of texts."""
         self.check_fitted()
-        tokenizer = self._tokenizer()
-
-        def work(batch: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-            found = self._encode(tokenizer, batch)
-            lengths = [len(ids) for ids in found]
-            ids = np.fromiter(chain.from_iterable(found), np.int32, sum(lengths))
-            return ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-        parts = list(in_order(work, batches(texts), self.threads))
-        return join_sequences(parts, self.specials.n_terms)
+        reader, length = self._reader, self.length
+        parts = in_order(lambda some: reader.batch(some, length), batches(texts), self.threads)
+        return join_sequences(list(parts), self.specials.n_terms)
 
     def spans(self, text: str) -> list[Span]:
         """Return the characters behind each token, without white space before them.
@@ -116,69 +99,9 @@ class Subwords(Featurizer):
         Tokens that are bytes of one character all have its span.
         """
         self.check_fitted()
-        tokenizer = self._tokenizer()
-        text = _SURROGATE.sub("\ufffd", check_text(text))
-        found = tokenizer.encode(_beginning(text, self.length), add_special_tokens=False)
-        if len(found.ids) < self.length:
-            found = tokenizer.encode(text, add_special_tokens=False)
-        spans = []
-        for number, (start, end) in zip(found.ids[: self.length], found.offsets, strict=False):
-            start += len(text[start:end]) - len(text[start:end].lstrip())
-            spans.append(Span(number, start, end))
-        return spans
+        return self._reader.spans(text, self.length)
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over a saved state."""
         super().set_state(state)
-        vars(self).pop("_built", None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_built"}
-
-    def _tokenizer(self) -> Any:
-        """Return the library's tokenizer, built when it is first asked for."""
-        if "_built" not in vars(self):
-            library = need("tokenizers", EXTRA, "reading texts as subwords")
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-            self._built = plain(library, self.tokenizer_.tobytes().decode())
-        return self._built
-
-    def _encode(self, tokenizer: Any, texts: list[str]) -> list[list[int]]:
-        """Return the first numbers of each text, at most ``length``."""
-        try:
-            cut = [_beginning(text, self.length) for text in texts]
-            found = _numbers(tokenizer, cut, self.length)
-            short = [
-                i
-                for i, ids in enumerate(found)
-                if len(ids) < self.length and len(cut[i]) < len(texts[i])
-            ]
-            again = _numbers(tokenizer, [texts[i] for i in short], self.length)
-        except TypeError:  # so the library refuses lone surrogates
-            clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
-            if clean == texts:
-                raise
-            return self._encode(tokenizer, clean)
-        for i, ids in zip(short, again, strict=True):
-            found[i] = ids
-        return found
-
-
-def _numbers(tokenizer: Any, texts: list[str], length: int) -> list[list[int]]:
-    # the library's own truncation is slower: it keeps the rest, in pieces
-    return [
-        one.ids[:length] for one in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    ]
-
-
-def _beginning(text: str, length: int) -> str:
-    """Return the words at the beginning that are likely to give ``length`` tokens.
-
-    Between words and without white space at its end, since how a word is cut does not depend
-    on what follows it.
-    """
-    limit = CHARACTERS * length
-    if len(text) <= limit:
-        return text
-    end = max(text.rfind(space, 0, limit) for space in " \n\t")
-    return text[:end].rstrip() if end > 0 else text
+        self._reader = FastTokenizer(state["tokenizer_"], EXTRA)

@@ -15,17 +15,22 @@ from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError, UnknownNameError
 from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences, Views
-from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.types import FitContext, Neighbour, ViewSpec
+from labelgrove.models.dense import dense_view
 from labelgrove.models.neighbours.memory import Memory, Nearest, Vectors, unit_rows
 from labelgrove.models.word_vectors import check_source, word_vectors
 from labelgrove.text import UNK
+from labelgrove.text.static_vectors import load_static
 
 By = Literal["tf-idf", "words", "encoder"]
 SETTINGS = ("by", "view", "vectors", "vector_size", "encoder", "length", "copies", "device")
 FEW = 10  # documents whose middle tells half as much as that of many
 BY: tuple[By, ...] = ("tf-idf", "words", "encoder")
-READS = {"tf-idf": "sparse features such as 'tf-idf'", "words": "'words'", "encoder": "'subwords'"}
+READS = {
+    "tf-idf": "sparse features such as 'tf-idf'",
+    "words": "'words'",
+    "encoder": "dense rows such as 'encoder' or 'static'",
+}
 
 
 class Neighbourhood:
@@ -42,14 +47,16 @@ class Neighbourhood:
     ----------
     by
         What makes texts alike: ``"tf-idf"``, the words they share by weight; ``"words"``, the
-        mean of their words' vectors; ``"encoder"``, vectors of a pretrained sentence encoder.
+        mean of their words' vectors; ``"encoder"``, vectors of a pretrained sentence encoder, or
+        static ones.
     view
         Which of several views it reads.
     vectors, vector_size
         Of ``by="words"``: where vectors come from, ``"random"``, ``"corpus"`` or a file of GloVe
         or word2vec, and their size, 0 for that of the file, or 300.
     encoder
-        Of ``by="encoder"``: a folder, or a name on the Hugging Face hub.
+        Of ``by="encoder"``: a folder, or a name on the Hugging Face hub; ``"static:..."`` for
+        static vectors of model2vec.
     length
         Words or tokens that are read of a text, other than by tf-idf.
     copies
@@ -98,7 +105,6 @@ class Neighbourhood:
         self.seed, self.threads = seed, threads
         self.table: NDArray[np.float32] | None = None
         self.middle: NDArray[np.float32] | None = None
-        self._sentences: Any = None
         self._width = 0
 
     # --- what it needs ------------------------------------------------------------------------
@@ -109,7 +115,11 @@ class Neighbourhood:
             return ViewSpec("tf-idf")
         if self.by == "words":
             return ViewSpec("words", {"length": self.length})
-        return ViewSpec("subwords", {"tokenizer": self.encoder, "length": self.length})
+        asked = dense_view(self.encoder)
+        own: dict[str, object] = {"length": self.length}
+        if asked.featurizer == "encoder":
+            own["device"] = self.device
+        return ViewSpec(asked.featurizer, {**asked.settings, **own})
 
     def check_needs(self) -> None:
         """Refuse what cannot be had: a file of vectors, an encoder, a library."""
@@ -117,19 +127,24 @@ class Neighbourhood:
             check_source(self.vectors)
         elif self.by == "encoder":
             self._check_encoder()
-            from labelgrove.models.neural.readers.huggingface import skeleton, width_of
-
-            width_of(skeleton(self.encoder))
 
     def _check_encoder(self) -> None:
-        if not self.encoder.strip():
+        asked = dense_view(self.encoder)
+        name = str(asked.settings["model"])
+        if not name.strip():
             raise InputError(
                 "by='encoder' needs a pretrained sentence encoder: give encoder= (knn) or "
                 "neighbour_encoder= (treaderxml), a folder or a name on the Hugging Face hub such "
                 "as 'sentence-transformers/all-MiniLM-L6-v2'"
             )
+        if asked.featurizer == "static":
+            load_static(name)
+            return
         for module in ("torch", "transformers"):
             need(module, "transformers", "finding neighbours by a pretrained encoder")
+        from labelgrove.models.neural.readers.sentences import check_encoder
+
+        check_encoder(name)
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -162,13 +177,7 @@ class Neighbourhood:
                     f"the table has vectors of {len(self.table):,} words, X has "
                     f"{rows.shape[1]:,}: give one for each"
                 )
-        elif self.by == "encoder":
-            self._check_encoder()
-            from labelgrove.models.neural.readers.sentences import SentenceEncoder
-
-            self._sentences = SentenceEncoder.load(self.encoder, self.length)
-            self._check_tokenizer(rows)
-        vectors = self._read(rows, context.run.progress)
+        vectors = self._read(rows)
         self.middle = None if self.by == "tf-idf" else middle_of(vectors)
         vectors = self._centred(vectors)
         self.memory = Memory(vectors, csr_array(Y, dtype=np.float32), _beginnings(context))
@@ -178,7 +187,7 @@ class Neighbourhood:
     def remember(self, X: Features, Y: csr_array, context: FitContext) -> Neighbourhood:
         """Return one that knows these documents too; Y (n, at least L) may have new labels."""
         found = copy(self)
-        vectors = self._vectors(self._known(X), context.run.progress)
+        vectors = self._vectors(self._known(X))
         found.memory = self.memory.with_more(vectors, Y, _beginnings(context))
         found.memory.prepare()
         return found
@@ -205,7 +214,7 @@ class Neighbourhood:
 
     def nearest(self, X: Features, k: int) -> Nearest:
         """Return the k documents that are most like each text."""
-        vectors = self._vectors(self._known(X), Silent())
+        vectors = self._vectors(self._known(X))
         return self.memory.nearest(vectors, k, threads=self.threads)
 
     def votes(self, nearest: Nearest, power: float) -> csr_array:
@@ -248,7 +257,7 @@ class Neighbourhood:
         -------
         ids, weights
             Features of tf-idf or places of words, and the part of each in the weighted sum of
-            cosines; none for an encoder, whose vectors do not tell.
+            cosines; none for dense rows, which do not tell.
         """
         row = self._known(X)[np.array([i])]
         weights = np.asarray(weights, np.float32)
@@ -287,13 +296,14 @@ class Neighbourhood:
                     f"{self.by} read it"
                 )
             X = X[self.view]
-        fits = issparse(X) if self.by == "tf-idf" else isinstance(X, TokenSequences)
-        if not fits:
+        kinds = {"tf-idf": issparse(X), "words": isinstance(X, TokenSequences)}
+        if not kinds.get(self.by, isinstance(X, np.ndarray)):
             raise InputError(
                 f"neighbours by {self.by} read {READS[self.by]}: use these features, not "
                 f"{type(X).__name__}"
             )
-        if not isinstance(X, TokenSequences) and not np.isfinite(X.data).all():
+        values = X if isinstance(X, np.ndarray) else getattr(X, "data", ())
+        if not np.isfinite(values).all():
             raise InputError("X holds values that are not finite; clean the features first")
         return X
 
@@ -312,33 +322,21 @@ class Neighbourhood:
         if not hasattr(self, "memory"):
             raise NotFittedError("these neighbours have not been learned yet: call fit first")
 
-    def _check_tokenizer(self, X: TokenSequences) -> None:
-        if X.n_terms != self._sentences.n_terms:
-            raise InputError(
-                f"X has {X.n_terms:,} subwords, and the tokenizer of {self.encoder} knows "
-                f"{self._sentences.n_terms:,}: use the features 'subwords' with "
-                f"tokenizer={self.encoder!r}"
-            )
-
     def _word_table(self, X: TokenSequences, context: FitContext) -> NDArray[np.float32]:
         if self.view in context.featurizers:  # under the name by which it is looked for
             context = replace(context, featurizers={"text": context.featurizers[self.view]})
         return word_vectors(self.vectors, self.vector_size, X, context, self.seed, self.threads)
 
-    def _vectors(self, rows: Any, progress: Progress) -> Vectors:
+    def _vectors(self, rows: Any) -> Vectors:
         """Return vectors of length 1, shape (n, d)."""
-        return self._centred(self._read(rows, progress))
+        return self._centred(self._read(rows))
 
-    def _read(self, rows: Any, progress: Progress) -> Vectors:
+    def _read(self, rows: Any) -> Vectors:
         """Return vectors of any length, shape (n, d)."""
-        if self.by == "words":
-            assert self.table is not None
-            rows = word_means(rows, self.table)
-        elif self.by == "encoder":
-            rows = self._sentences.encode(
-                rows, device=self.device, threads=self.threads, progress=progress
-            )
-        return rows
+        if self.by != "words":
+            return rows
+        assert self.table is not None
+        return word_means(rows, self.table)
 
     def _centred(self, vectors: Vectors) -> Vectors:
         """Return vectors of length 1 from the middle, shape (n, d); those that are zero stay so."""
@@ -354,13 +352,16 @@ class Neighbourhood:
             folder, {**values, "table": self.table, "middle": self.middle, "width": self._width}
         )
         self.memory.write(folder / "documents")
-        if self._sentences is not None:
-            storage.write_values(folder / "encoder", self._sentences.state())
 
     @classmethod
     def read(cls, folder: Path) -> Neighbourhood:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
+        if (folder / "encoder").exists():  # until 0.1 it read texts itself
+            raise DamagedError(
+                f"{folder} holds neighbours by an encoder as version 0.1 of labelgrove wrote it: "
+                "train it again"
+            )
         try:
             found = cls(**{name: values[name] for name in (*SETTINGS, "seed", "threads")})
             found.table, found.middle = values["table"], values["middle"]
@@ -371,11 +372,6 @@ class Neighbourhood:
                 "labelgrove wrote it: train it again"
             ) from error
         found.memory = Memory.read(folder / "documents")
-        if found.by == "encoder":
-            found._check_encoder()
-            from labelgrove.models.neural.readers.sentences import SentenceEncoder
-
-            found._sentences = SentenceEncoder.from_state(storage.read_values(folder / "encoder"))
         return found
 
 

@@ -26,6 +26,7 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
+from labelgrove.models.dense import PREFIX
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
@@ -35,7 +36,7 @@ from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Input, Reader
-from labelgrove.models.neural.readers.static import PREFIX, StaticInput
+from labelgrove.models.neural.readers.static import StaticInput
 from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.models.neural.readers.word_networks import PlainWords, WordNetwork
 from labelgrove.models.neural.readers.words import WordInput

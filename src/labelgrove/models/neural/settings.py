@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranges import Range
 from labelgrove.core.settings import setting
+from labelgrove.models.dense import PREFIX
 from labelgrove.models.first_stage import FirstStage
 from labelgrove.models.neural.readers.settings import ReaderSettings
-from labelgrove.models.neural.readers.static import PREFIX, is_static
 from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.settings import Training
+from labelgrove.text.static_vectors import is_static
 
 NO_FIRST = "none"
 NOT_ENCODERS = ("", "word", "words", "static", PREFIX, "none")  # 'words' in another case, too
@@ -81,7 +81,7 @@ class NeuralSettings(Training, ReaderSettings):
                 "encoder must be 'words', a folder or a name on the Hugging Face hub, or "
                 f"'{PREFIX}FOLDER', got {self.encoder!r}"
             )
-        if (Path(self.encoder) / "config.json").is_file() and is_static(self.encoder):
+        if is_static(self.encoder):
             raise InputError(
                 f"{self.encoder} holds static vectors: write encoder='{PREFIX}{self.encoder}'"
             )

@@ -112,7 +112,9 @@ class TReaderXml(NeuralClassifier):
         "sentence encoder.",
     )
     neighbour_encoder: str = setting(
-        "", "The sentence encoder of by=encoder: a folder, or a name on the Hugging Face hub."
+        "",
+        "The sentence encoder of by=encoder: a folder, or a name on the Hugging Face hub; "
+        "static:FOLDER for static vectors of model2vec.",
     )
     copies: float = setting(
         0.95, "The cosine above which a training document is a copy and no neighbour.",
@@ -256,7 +258,7 @@ class TReaderXml(NeuralClassifier):
 
     def _nearest(self, X: Features) -> Nearest:
         """Return the neighbours of new texts, found with the threads of now."""
-        self.memory_.threads, self.memory_.device = self.threads, self.device
+        self.memory_.threads = self.threads
         return self.memory_.nearest(self._read(X), self.neighbours)
 
     def _voted(self, near: Nearest) -> csr_array:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +13,6 @@ from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
-from labelgrove.core.progress import Progress, Silent
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.readers.transformer import TransformerReader
@@ -19,9 +20,11 @@ from labelgrove.models.neural.training.batches import by_length, first_words, pa
 from labelgrove.models.neural.training.devices import device_of
 from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
+from labelgrove.text.static_vectors import is_static
 
 BATCH = 32
 WEIGHTS = "weights."  # before their names in what is saved
+UNRELATED = ("_name_or_path", "transformers_version", "dtype")  # to what a model computes
 
 
 class SentenceEncoder:
@@ -44,6 +47,7 @@ class SentenceEncoder:
     @classmethod
     def load(cls, name: str, length: int) -> Self:
         """Return that of a folder or the Hugging Face hub; it may read less than ``length``."""
+        _check_not_static(name)
         specials, encoder = specials_of(load_tokenizer(name)), huggingface.load_encoder(name)
         pooling = huggingface.pooling_told(name) or "mean"
         reader = TransformerReader(encoder, specials, pooling)
@@ -57,6 +61,17 @@ class SentenceEncoder:
         return cls(reader, length)
 
     @property
+    def n_read(self) -> int:
+        """Tokens that are read of a text itself, without those around it."""
+        specials = self.reader.specials
+        return self.length - len(specials.before) - len(specials.behind)
+
+    @property
+    def n_vector(self) -> int:
+        """Numbers of a text's vector."""
+        return self.reader.n_pooled
+
+    @property
     def n_terms(self) -> int:
         """Number of subwords that the tokenizer knows."""
         return self.reader.specials.n_terms
@@ -67,7 +82,6 @@ class SentenceEncoder:
         *,
         device: str = "auto",
         threads: int | None = None,
-        progress: Progress | None = None,
     ) -> NDArray[np.float32]:
         """Return a vector for each text, shape (n, d); that of an empty one is zero.
 
@@ -79,25 +93,38 @@ class SentenceEncoder:
             Such as ``"cpu"``, ``"cuda"``, or ``"auto"``.
         threads
             None for all cores.
-        progress
-            Where progress is shown.
         """
-        specials, place = self.reader.specials, device_of(device)
-        X = first_words(X, self.length - len(specials.before) - len(specials.behind))
-        found = np.zeros((len(X), self.reader.n_pooled), np.float32)
+        place = device_of(device)
+        X = first_words(X, self.n_read)
+        found = np.zeros((len(X), self.n_vector), np.float32)
         readable = np.flatnonzero(X.lengths)
         self.reader.to(place)
-        with (
-            limited_threads(threads),
-            torch.inference_mode(),
-            (progress or Silent()).task("reading texts", len(readable)) as task,
-        ):
+        with limited_threads(threads), torch.inference_mode():
             for some in by_length(X.lengths[readable], BATCH):
                 rows = readable[some]
                 batch = Batch(*padded(X, rows)).to(place)
                 found[rows] = self.reader(batch).pooled.float().cpu().numpy()
-                task.advance(len(rows))
         return found
+
+    def fingerprint(self, tokenizer: bytes) -> str:
+        """Return what stands for tokenizer, weights, pooling and length: vectors depend on these.
+
+        Parameters
+        ----------
+        tokenizer
+            The tokenizer's JSON.
+        """
+        state = self.state() | {"tokenizer": tokenizer}
+        config = json.loads(state.pop("config"))
+        told = {name: config[name] for name in config if name not in UNRELATED}
+        digest = blake2b(json.dumps(told, sort_keys=True, default=str).encode(), digest_size=16)
+        for name in sorted(state):
+            value = state[name]
+            digest.update(name.encode())
+            digest.update(
+                value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            )
+        return digest.hexdigest()
 
     def state(self) -> dict[str, Any]:
         """Return all that is needed to have it again."""
@@ -123,3 +150,14 @@ class SentenceEncoder:
         specials = Specials.from_json(state["specials"])
         reader = TransformerReader(encoder, specials, state["pooling"])
         return cls(reader, state["length"])
+
+
+def check_encoder(name: str) -> None:
+    """Refuse what is no encoder of texts, without loading its weights."""
+    _check_not_static(name)
+    huggingface.width_of(huggingface.skeleton(name))
+
+
+def _check_not_static(name: str) -> None:
+    if is_static(name):
+        raise InputError(f"{name} holds static vectors, no encoder: write 'static:{name}'")
