@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ SIZES = (300, 1000, 3000, 10000, 30000, 100000)
 JUDGED = 3000
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0)
 TAILS = (0.0, 0.5, 1.0)
-MODELS = {"tree": Bonsai, "flat": OneVsRest, "parabel": Parabel}
+MODELS = {"tree": partial(Bonsai, max_leaf=200), "flat": OneVsRest, "parabel": Parabel}
 OWN = "bonsai"  # what bonsai does by itself
 
 
@@ -90,9 +91,9 @@ def grid(case: Case) -> Iterator[Fit]:
     if case.size > 1000:
         costs, tails = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0), (0.5, 1.0)
     if case.size > 3000:
-        costs = (0.1, 0.2, 0.3, 0.5, 1.0)
+        costs, tails = (0.1, 0.2, 0.3, 0.5, 1.0), (1.0,)
     if case.size > 10000:
-        costs, tails = (0.1, 0.2, 0.4), (1.0,)
+        costs = (0.1, 0.2, 0.4)
     flat = case.size <= 10000 or case.where in ("reuters", "arxiv", "debtags")
     for model in ("flat", "tree") if flat else ("tree",):
         for tail in tails:

@@ -16,6 +16,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext
 from labelgrove.labels import LabelTree
+from labelgrove.models.linear.choosing import cost_for
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.solver import LOSSES, Loss, Solver
 from labelgrove.models.linear.training import train_forest
@@ -39,6 +40,8 @@ class LinearForest(Classifier):
     ----------
     forest_
         The trees with their classifiers.
+    cost_
+        The cost that the classifiers were trained with: ``cost``, or what was chosen.
     """
 
     sharpness: float = setting(
@@ -47,10 +50,11 @@ class LinearForest(Classifier):
     loss: Loss = setting(
         "squared-hinge", "Loss function of the classifiers.", search=Choice(LOSSES)
     )
-    cost: float = setting(
+    cost: float | None = setting(
         1.0,
         "Weight of the training errors against the size of the weights. A larger value fits the "
-        "training documents more closely.",
+        "training documents more closely. None chooses it by the number of documents: from 2 for "
+        "up to 280 of them down to 0.2 for 100,000 and more.",
         least=1e-6,  # beyond these bounds float32 is too small or too coarse
         most=1e6,
         search=Real(0.02, 5.0, log=True),
@@ -87,6 +91,7 @@ class LinearForest(Classifier):
     negatives: int = 0
 
     forest_: Forest
+    cost_: float
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         """Return the trees to train; a model whose labels are not in trees overrides `_train`."""
@@ -99,7 +104,7 @@ class LinearForest(Classifier):
             X.sum_duplicates()
         solver = Solver(
             loss=self.loss,
-            cost=float(self.cost),  # 1 is 1.0, also for a training that is resumed
+            cost=self._cost(X.shape[0], context),
             epochs=int(self.epochs),
             tolerance=float(self.tolerance),
             threshold=float(self.threshold),
@@ -109,6 +114,15 @@ class LinearForest(Classifier):
             tail=float(self.tail),
         )
         self._train(X, Y, solver, context)
+        self.cost_ = solver.cost
+
+    def _cost(self, n_documents: int, context: FitContext) -> float:
+        """Return the cost of a training on so many documents."""
+        if self.cost is not None:
+            return float(self.cost)  # 1 is 1.0, also for a training that is resumed
+        cost = cost_for(n_documents)
+        context.run.progress.say(f"cost {cost:g}, chosen for {n_documents:,} documents")
+        return cost
 
     def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
         """Learn from features (n, D) and labels (n, L)."""
