@@ -18,10 +18,12 @@ from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
+from labelgrove.models.linear.choosing import trains_quickly
 from labelgrove.models.linear.classifier import LinearForest
 
 TREES = ("k-means", "hierarchy")
 WIDE = 512
+LEAF = 200
 MANY = 200_000  # documents from which on a second tree was worth its time: see benchmarks/LOG.md
 
 
@@ -61,10 +63,11 @@ class Bonsai(LinearForest):
         "of labels, they become the root's own children.",
         least=2,
     )
-    max_leaf: int = setting(
-        200,
+    max_leaf: int | None = setting(
+        None,
         "Labels below a node of the last level of a k-means tree at most. Up to twice as many "
-        "labels need no tree at all.",
+        "labels need no tree at all. None for 200, or for no tree where training takes seconds "
+        "without one, unless a number of trees is given.",
         least=1,
         search=Whole(50, 400, log=True),
     )
@@ -95,7 +98,7 @@ class Bonsai(LinearForest):
         search=Whole(5, 30, log=True),
     )
     sharpness = 4.0
-    cost = 0.2
+    cost = None
     tail = 1.0
     threshold = 0.1
 
@@ -108,16 +111,33 @@ class Bonsai(LinearForest):
                     "tree='hierarchy' needs labels with parents: give a vocabulary that has them"
                 )
             return [LabelTree.from_parents(context.labels.parents, Y.shape[1])]
-        if Y.shape[1] <= 2 * self.max_leaf:
+        if Y.shape[1] <= 2 * self._max_leaf or self._prefers_flat(X, Y, context):
             return [LabelTree([np.zeros(Y.shape[1], np.int32)])]
         context.run.progress.say("growing label trees")
         vectors = label_vectors(X, Y, heaviest=self.heaviest)
         trees = self.trees or (2 if X.shape[0] >= MANY else 1)
         return [self._grow_one(vectors, self.seed + number) for number in range(trees)]
 
+    def _prefers_flat(self, X: csr_array, Y: csr_array, context: FitContext) -> bool:
+        """Tell whether it goes without a tree that nobody has asked for."""
+        asked = self.max_leaf is not None or self.trees is not None
+        if asked or not trains_quickly(X.nnz, Y.shape[1]):
+            return False
+        context.run.progress.say(f"no label tree: {Y.shape[1]:,} labels train quickly without one")
+        return True
+
+    @property
+    def flat_(self) -> bool:
+        """Whether the fitted model has no label tree: every label is a child of the root."""
+        return bool((self.forest_.depths == 1).all())
+
+    @property
+    def _max_leaf(self) -> int:
+        return LEAF if self.max_leaf is None else self.max_leaf
+
     def _grow_one(self, vectors: csr_array, seed: int) -> LabelTree:
         tree = LabelTree.kmeans(
-            vectors, self.branching, self.max_leaf, seed=seed, threads=self.threads
+            vectors, self.branching, self._max_leaf, seed=seed, threads=self.threads
         )
         clusters = tree.depth - 1
         # few clusters are told apart best in one step from the root

@@ -18,6 +18,7 @@ from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelTree
 from labelgrove.models.dense import dense_view
+from labelgrove.models.linear.choosing import cost_for
 from labelgrove.models.linear.dense_weight import choose_dense_weight
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.solver import LOSSES, Loss, Solver
@@ -45,6 +46,8 @@ class LinearForest(Classifier):
     ----------
     forest_
         The trees with their classifiers.
+    cost_
+        The cost that the classifiers were trained with: ``cost``, or what was chosen.
     dense_weight_
         Factor of the dense vectors; 0 where there are none or they do not help.
     """
@@ -55,10 +58,11 @@ class LinearForest(Classifier):
     loss: Loss = setting(
         "squared-hinge", "Loss function of the classifiers.", search=Choice(LOSSES)
     )
-    cost: float = setting(
+    cost: float | None = setting(
         1.0,
         "Weight of the training errors against the size of the weights. A larger value fits the "
-        "training documents more closely.",
+        "training documents more closely. None chooses it by the number of documents: from 2 for "
+        "up to 280 of them down to 0.2 for 100,000 and more.",
         least=1e-6,  # beyond these bounds float32 is too small or too coarse
         most=1e6,
         search=Real(0.02, 5.0, log=True),
@@ -109,6 +113,7 @@ class LinearForest(Classifier):
     negatives: int = 0
 
     forest_: Forest
+    cost_: float
     dense_weight_: float = 0.0  # as of models saved before there was such a weight
 
     def check_needs(self) -> None:
@@ -133,7 +138,7 @@ class LinearForest(Classifier):
             X.sum_duplicates()
         solver = Solver(
             loss=self.loss,
-            cost=float(self.cost),  # 1 is 1.0, also for a training that is resumed
+            cost=self._cost(X.shape[0], context),
             epochs=int(self.epochs),
             tolerance=float(self.tolerance),
             threshold=float(self.threshold),
@@ -146,7 +151,16 @@ class LinearForest(Classifier):
         if dense is not None and weight is None:
             weight = choose_dense_weight(X, dense, Y, solver, context.run.progress, self.threads)
         self._train(X, _scaled(dense, float(weight or 0.0)), Y, solver, context)
+        self.cost_ = solver.cost
         self.dense_weight_ = float(weight or 0.0)
+
+    def _cost(self, n_documents: int, context: FitContext) -> float:
+        """Return the cost of a training on so many documents."""
+        if self.cost is not None:
+            return float(self.cost)  # 1 is 1.0, also for a training that is resumed
+        cost = cost_for(n_documents)
+        context.run.progress.say(f"cost {cost:g}, chosen for {n_documents:,} documents")
+        return cost
 
     def _train(
         self,
