@@ -10,7 +10,8 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.types import FitContext
 from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models import label_match
-from labelgrove.models.label_match import LabelMatch, Record, logistic, same_words
+from labelgrove.models.label_match import LabelMatch, Record, same_words
+from labelgrove.models.logistic import logistic
 from labelgrove.models.phrases import Phrases
 from labelgrove.text import Words
 

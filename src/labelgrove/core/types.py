@@ -55,10 +55,19 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """A view of the text that a classifier asks for: a featurizer's name and settings."""
+    """A view of the text that a classifier asks for.
+
+    Parameters
+    ----------
+    featurizer, settings
+        Name and settings of the featurizer.
+    reads_names
+        Fit the featurizer on the labels' names too, so that it knows words that no text has.
+    """
 
     featurizer: str
     settings: Mapping[str, object] = field(default_factory=dict)
+    reads_names: bool = False
 
 
 @dataclass(frozen=True)

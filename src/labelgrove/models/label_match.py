@@ -25,6 +25,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
+from labelgrove.models.logistic import logistic, sigmoid
 from labelgrove.models.phrases import Phrases
 from labelgrove.text import UNK, Words
 
@@ -189,7 +190,8 @@ class LabelMatch(Classifier):
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the one view: words in reading order, as good as all of them."""
-        return {"text": ViewSpec("words", {"length": 10_000, "max_words": 5_000_000})}
+        settings = {"length": 10_000, "max_words": 5_000_000}
+        return {"text": ViewSpec("words", settings, reads_names=True)}
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -283,7 +285,7 @@ class LabelMatch(Classifier):
             mentions = Mentions(*(column[first] for column in mentions))
             scores += _by_place(mentions) @ np.array([self.repeat_, self.place_])
             labels = self.pair_labels_[mentions.pairs]
-            probabilities = _sigmoid(scores).astype(np.float32)
+            probabilities = sigmoid(scores).astype(np.float32)
             rankings.append(
                 Ranking.from_pairs(mentions.documents, labels, probabilities, stop - start, k)
             )
@@ -373,33 +375,6 @@ def same_words(vocabulary: Sequence[str], endings: int) -> NDArray[np.int32]:
     return same
 
 
-def logistic(X: Floats, y: Floats, start: Floats) -> Floats:
-    """Return weights (D,) of a logistic regression on X (n, D), drawn towards ``start``.
-
-    Newton's method, with shorter steps where a whole one would go too far.
-    """
-
-    def loss(weights: Floats) -> float:
-        scores = X @ weights
-        return float(
-            (np.logaddexp(0.0, scores) - y * scores).sum() + ((weights - start) ** 2).sum()
-        )
-
-    weights = start.copy()
-    lowest = loss(weights)
-    for _ in range(50):
-        p = _sigmoid(X @ weights)
-        slope = X.T @ (p - y) + 2.0 * (weights - start)
-        bend = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * np.eye(len(weights))
-        step = np.linalg.solve(bend, slope)
-        while (new := loss(weights - step)) > lowest and np.abs(step).max() > 1e-9:
-            step /= 2.0
-        if lowest - new <= 1e-9 * max(lowest, 1.0):
-            break
-        weights, lowest = weights - step, new
-    return weights
-
-
 def _tokens(X: Features) -> TokenSequences:
     if not isinstance(X, TokenSequences):
         raise InputError(
@@ -412,10 +387,6 @@ def _tokens(X: Features) -> TokenSequences:
 def _by_place(mentions: Mentions) -> Floats:
     """Return what a mention tells by count and place, shape (m, 2)."""
     return np.stack([np.log(mentions.counts), np.log1p(mentions.firsts)], axis=1)
-
-
-def _sigmoid(scores: Floats) -> Floats:
-    return 0.5 + 0.5 * np.tanh(0.5 * scores)
 
 
 def _is_true(Y: csr_array, documents: Ints, labels: Ints) -> Floats:

@@ -10,6 +10,11 @@ from labelgrove.core.registry import Entry, Registry
 MODELS: Registry[Classifier] = Registry(
     "model",
     {
+        "grove": Entry(
+            "labelgrove.models.grove.grove:Grove",
+            "the most accurate without a GPU: candidates of several models and a learned ranker",
+            "after Wolpert 1992",
+        ),
         "bonsai": Entry(
             "labelgrove.models.linear.bonsai:Bonsai",
             "start here: linear classifiers down a shallow, wide label tree",
@@ -110,6 +115,11 @@ MODELS: Registry[Classifier] = Registry(
             "labelgrove.models.label_match:LabelMatch",
             "finds label names in the text, also of labels that have no document yet",
             "after Medelyan 2009",
+        ),
+        "label-meaning": Entry(
+            "labelgrove.models.label_meaning:LabelMeaning",
+            "finds labels whose names mean what the text means; needs dense vectors, no documents",
+            "after Palatucci et al. 2009",
         ),
         "most-frequent": Entry(
             "labelgrove.models.most_frequent:MostFrequent",

@@ -45,19 +45,24 @@ class FeatureCache:
     def __bool__(self) -> bool:
         return any(map(self._keeps, self._featurizers.values()))
 
-    def fit_transform(self, texts: Iterable[str]) -> dict[str, Any]:
+    def fit_transform(
+        self, texts: Iterable[str], others: Mapping[str, Iterable[str]] | None = None
+    ) -> dict[str, Any]:
         """Fit the featurizers and return the features by view.
 
         Parameters
         ----------
         texts
             Read as often as the featurizers need, and once more where other texts are kept.
+        others
+            Texts of the views that read others.
         """
+        own = dict.fromkeys(self._featurizers, texts) | dict(others or {})
         with self._shown():
             return {
-                view: self._train(view, part, texts)
+                view: self._train(view, part, own[view])
                 if self._keeps(part)
-                else part.fit_transform(texts)
+                else part.fit_transform(own[view])
                 for view, part in self._featurizers.items()
             }
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier, Featurizer
-from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.features import Features, TokenSequences, View
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
@@ -123,10 +123,11 @@ def prepare(
     remembers = model.remembers
     hashed = hashed or share > 0
     reader = TrainingTexts(corpus, seed, run.progress, hashed=hashed, beginnings=remembers)
-    texts = TextsAndNames(reader, vocabulary) if model.ranks_by_name else reader
+    named = [view for view, spec in model.views().items() if spec.reads_names]
     cache = FeatureCache(featurizers, run)
-    X = join_views(cache.fit_transform(texts))
+    views = cache.fit_transform(reader, dict.fromkeys(named, TextsAndNames(reader, vocabulary)))
     space, Y = reader.labels.finish(vocabulary)
+    X = join_views(views | {view: _head(views[view], Y.shape[0]) for view in named})
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
@@ -135,7 +136,7 @@ def prepare(
     if reader.empty:
         run.progress.say(f"{reader.empty:,} documents have no text: only their labels are counted")
     if model.ranks_by_name:
-        X, space = _head(X, Y.shape[0]), space.with_concepts_as_labels()
+        space = space.with_concepts_as_labels()
         Y.resize(Y.shape[0], space.n_labels)
         unused = int((space.counts == 0).sum())
         if unused:
@@ -253,10 +254,8 @@ def _read(corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: P
     return X, Y
 
 
-def _head(X: Features, n: int) -> Features:
+def _head(X: View, n: int) -> View:
     """Return the first n rows; of token sequences without copying them."""
-    if isinstance(X, Views):
-        return Views({view: _head(X[view], n) for view in X})
     if isinstance(X, TokenSequences):
         return TokenSequences(X.tokens[: X.offsets[n]], X.offsets[: n + 1], X.n_terms)
     return X[:n]

@@ -1,0 +1,170 @@
+"""What the makers say of each candidate label, as a table for the ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.ranking import Ranking
+from labelgrove.labels.hierarchy import IntLists
+
+SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
+ABSENT = 0.5  # a label that a maker does not name is so much below the last that it names
+OF_MAKER = ("score", "place", "absent", "behind")
+OF_LABEL = ("documents", "new", "words", "kin")
+
+Ints = NDArray[np.integer[Any]]
+Floats = NDArray[np.float32]
+
+
+class LabelFacts(NamedTuple):
+    """What is known of L labels, whatever the text.
+
+    Parameters
+    ----------
+    counts
+        Training documents of each, shape (L,).
+    words
+        Words of each one's name, shape (L,).
+    parents
+        Numbers of the concepts above each.
+    """
+
+    counts: Ints
+    words: Ints
+    parents: IntLists
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Candidates of texts with what is known of them, sorted by text, then label.
+
+    Parameters
+    ----------
+    texts, labels
+        The text and the label of each candidate, shapes (m,).
+    table
+        What is known of each, shape (m, columns), float32.
+    columns
+        A name for each column, such as ``"tree score"``.
+    """
+
+    texts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    table: Floats
+    columns: tuple[str, ...]
+
+    def __getitem__(self, kept: NDArray[np.bool_]) -> Evidence:
+        return Evidence(self.texts[kept], self.labels[kept], self.table[kept], self.columns)
+
+    def truth(self, Y: csr_array) -> NDArray[np.bool_]:
+        """Tell which candidates are true labels of Y (n, L), shape (m,)."""
+        width = int(Y.shape[1])
+        rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
+        return np.isin(self.texts * width + self.labels, rows * width + Y.indices)
+
+    def best(self, scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.bool_]:
+        """Tell which candidates are among the k best of their text, shape (m,)."""
+        order = np.lexsort((-scores, self.texts))
+        texts = self.texts[order]
+        places = np.arange(len(texts)) - np.searchsorted(texts, texts, side="left")
+        found = np.zeros(len(texts), np.bool_)
+        found[order[places < k]] = True
+        return found
+
+    def ranking(self, scores: NDArray[np.floating[Any]], n: int, k: int) -> Ranking:
+        """Rank the candidates of n texts by scores, shape (m,)."""
+        return Ranking.from_pairs(self.texts, self.labels, scores.astype(np.float32), n, k)
+
+
+def gather(
+    rankings: Mapping[str, Ranking], facts: LabelFacts, fold: Ints | None = None
+) -> Evidence:
+    """Put the candidates of several makers into one table.
+
+    Parameters
+    ----------
+    rankings
+        What each maker says of the same n texts.
+    facts
+        What is known of the labels.
+    fold
+        Where makers of several folds have ranked the texts: the fold of each, shape (n,).
+        ``facts.counts`` then has a row for each fold, shape (folds, L).
+    """
+    width = facts.counts.shape[-1]
+    keys = {kind: _keys(ranking, width) for kind, ranking in rankings.items()}
+    union = np.unique(np.concatenate([*keys.values()]))
+    texts, labels = union // width, union % width
+    columns, names = [], []
+    for kind, ranking in rankings.items():
+        columns += _said(ranking, keys[kind], union, texts)
+        names += [f"{kind} {what}" for what in OF_MAKER]
+    counts = facts.counts[labels] if fold is None else facts.counts[fold[texts], labels]
+    first = next(iter(rankings))
+    chances = np.zeros(len(union), np.float32)
+    chances[np.searchsorted(union, keys[first])] = rankings[first].scores[
+        rankings[first].labels >= 0
+    ]
+    columns += [np.log1p(counts), counts == 0, facts.words[labels]]
+    columns.append(_kin(texts, labels, chances, facts.parents))
+    names += OF_LABEL
+    table = np.stack(columns, axis=1, dtype=np.float32) if len(union) else np.empty((0, len(names)))
+    return Evidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
+
+
+def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:
+    """Return log(p / (1 - p)) of probabilities, which count as neither 0 nor 1."""
+    sure = np.clip(chances.astype(np.float64), SUREST, 1 - SUREST)
+    return (np.log(sure) - np.log1p(-sure)).astype(np.float32)
+
+
+def _keys(ranking: Ranking, width: int) -> NDArray[np.int64]:
+    """Return a number for each pair of a text and a label named for it, in order of places."""
+    texts, places = np.nonzero(ranking.labels >= 0)
+    keys: NDArray[np.int64] = texts * width + ranking.labels[texts, places].astype(np.int64)
+    return keys
+
+
+def _said(
+    ranking: Ranking, keys: NDArray[np.int64], union: NDArray[np.int64], texts: NDArray[np.int64]
+) -> list[Floats]:
+    """Return the four columns of one maker, each of shape (m,)."""
+    named = ranking.labels >= 0
+    odds = log_odds(ranking.scores)
+    last = np.where(named, odds, np.float32(np.inf)).min(axis=1, initial=np.inf)
+    last[~named.any(axis=1)] = log_odds(np.zeros(1))[0]
+    score = last[texts] - np.float32(ABSENT)
+    place = np.zeros(len(union), np.float32)
+    absent = np.ones(len(union), np.float32)
+    where = np.searchsorted(union, keys)
+    score[where] = odds[named]
+    place[where] = 1 / (1 + np.nonzero(named)[1])
+    absent[where] = 0
+    best = odds[:, 0] if ranking.k else last
+    return [score.astype(np.float32), place, absent, score - best[texts]]
+
+
+def _kin(
+    texts: NDArray[np.int64], labels: NDArray[np.int64], chances: Floats, parents: IntLists
+) -> Floats:
+    """Return how likely the candidates are that have a parent in common with each, shape (m,).
+
+    That is the sum of their probabilities by the first maker, of the parent with the most.
+    """
+    kin = np.zeros(len(labels), np.float32)
+    many = parents.offsets[labels + 1] - parents.offsets[labels]
+    if not many.any():
+        return kin
+    owner = np.repeat(np.arange(len(labels)), many)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(many) - many, many)
+    above = parents.indices[parents.offsets[labels[owner]] + within].astype(np.int64)
+    pairs, where = np.unique(texts[owner] * (int(above.max()) + 1) + above, return_inverse=True)
+    mass = np.bincount(where, chances[owner], len(pairs))
+    np.maximum.at(kin, owner, (mass[where] - chances[owner]).astype(np.float32))
+    return kin

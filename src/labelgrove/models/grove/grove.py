@@ -1,0 +1,330 @@
+"""The most accurate tagger of few or many documents that a CPU trains in minutes.
+
+Several models name candidates, and a ranker that is learned from out-of-fold candidates judges
+them: stacked generalization (Wolpert, Neural Networks 5, 1992) for extreme multi-label
+classification, with LightGBM (Ke et al., NeurIPS 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Classifier
+from labelgrove.core.features import Features
+from labelgrove.core.ranking import Ranking
+from labelgrove.core.settings import Rule, setting
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.labels import LabelSpace
+from labelgrove.labels.hierarchy import IntLists
+from labelgrove.models.dense import dense_view
+from labelgrove.models.grove.choosing import choose_makers
+from labelgrove.models.grove.evidence import OF_LABEL, Evidence, LabelFacts, gather
+from labelgrove.models.grove.folds import FoldRankings, rank_folds
+from labelgrove.models.grove.makers import FIRST, KINDS, Maker
+from labelgrove.models.grove.ranker import Ranker
+
+BATCH = 1024  # texts whose candidates are judged at once
+MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
+
+
+class Grove(Classifier):
+    """Candidates of several models, judged by a learned ranker.
+
+    The makers of candidates are a label tree of linear classifiers, neighbours by words and by
+    meaning, and names of labels found in the text by words and by meaning; those by meaning need
+    ``dense`` vectors. The ranker sees for each candidate what every maker says of it, how
+    frequent the label is, how long its name is, and how likely other labels with the same parent
+    are. It learns from training documents that the makers did not learn from, and the same
+    documents decide which makers are kept. If the tree alone is as good, the tree is used alone.
+
+    A label that no document has can win by its name.
+
+    Attributes
+    ----------
+    makers_
+        The makers that are kept, fitted on all documents; the tree comes first.
+    ranker_
+        The learned ranker; None if the tree is used alone.
+    held_out_
+        nDCG@5 of the ``grove`` and of the ``tree`` alone on documents that neither learned from.
+    facts_
+        What is known of the labels.
+
+    Examples
+    --------
+    >>> from labelgrove import Tagger
+    >>> texts = ["cats purr", "dogs bark", "a cat and a dog", "the dog sleeps"] * 5
+    >>> labels = [["cat"], ["dog"], ["cat", "dog"], ["dog"]] * 5
+    >>> tagger = Tagger("grove", validation=0).fit(texts, labels)
+    >>> tagger.tag("my cat purrs", k=1)[0].label
+    'cat'
+    """
+
+    name: ClassVar[str] = "grove"
+    ranks_by_name: ClassVar[bool] = True
+
+    dense: str = setting(
+        "",
+        "Vectors of whole texts and label names, for the makers that read meaning: 'static:NAME' "
+        "for static vectors of model2vec, or the NAME of a sentence encoder; NAME is a folder or a "
+        "name on the Hugging Face hub. Empty for none.",
+    )
+    dense_weight: float = setting(
+        0.5,
+        "Length of these vectors beside those of tf-idf in the label tree, whose length is 1.",
+        above=0,
+        most=100,
+    )
+    makers: Sequence[str] = setting(
+        tuple(KINDS),
+        "Makers of candidates to consider. Held-out documents decide which of them are kept; those "
+        "by meaning are left out without dense vectors.",
+        rule=Rule(
+            lambda kinds: (
+                isinstance(kinds, list | tuple)
+                and FIRST in kinds
+                and all(kind in KINDS for kind in kinds)
+            ),
+            f"a list of {', '.join(KINDS)}, of which {FIRST} must be one",
+        ),
+    )
+
+    makers_: list[Maker]
+    ranker_: Ranker | None
+    held_out_: dict[str, float]
+    facts_: LabelFacts
+
+    # --- what it needs ------------------------------------------------------------------------
+
+    def _new(self) -> list[Maker]:
+        """Return the makers to consider, unfitted."""
+        settings: dict[str, Any] = {"seed": self.seed, "threads": self.threads}
+        if self.dense:
+            settings["dense_weight"] = self.dense_weight
+        wanted = [kind for kind in KINDS if kind in self.makers]
+        wanted = [kind for kind in wanted if self.dense or not KINDS[kind].needs_dense]
+        return [Maker.new(kind, self.dense, settings) for kind in wanted]
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return the views of its makers; a fitted grove needs those of the kept ones only."""
+        makers = getattr(self, "makers_", None) or self._new()
+        views: dict[str, ViewSpec] = {}
+        for maker in makers:
+            for view, spec in maker.model.views().items():
+                views.setdefault(maker.views[view], spec)
+        return views | ({"dense": dense_view(self.dense)} if "dense" in views else {})
+
+    def check_needs(self) -> None:
+        """Refuse what a maker cannot have."""
+        for maker in self._new():
+            maker.model.check_needs()
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        makers, say = self._new(), context.run.progress.say
+        facts = _facts(Y, context.labels)
+        kinds, self.ranker_, self.held_out_ = [FIRST], None, {}
+        if len(makers) > 1 and int((np.diff(Y.indptr) > 0).sum()) > 1:
+            about = repr(self.get_params(deep=False) | {"threads": None})
+            folds = rank_folds(makers, X, Y, self.seed, context, about)
+            own = Y[folds.rows]
+            kinds, score, alone = choose_makers(folds, own, facts, self.seed)
+            self.held_out_ = {"grove": score, "tree": alone}
+            say(_told(kinds, [maker.kind for maker in makers], score, alone))
+            if kinds != [FIRST]:
+                self.ranker_ = self._learn_ranker(folds.of(kinds), own, facts)
+        self.makers_ = [
+            maker.fit(X, Y, context, maker.kind) for maker in makers if maker.kind in kinds
+        ]
+        self.facts_ = facts
+
+    def _learn_ranker(self, folds: FoldRankings, Y: csr_array, facts: LabelFacts) -> Ranker:
+        """Learn from the candidates of documents with labels Y (m, L)."""
+        each = sum(ranking.k for ranking in folds.rankings.values())
+        chosen = np.arange(len(folds.rows)) < max(MANY // max(each, 1), 1)
+        few, truth = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values())), Y
+        evidence = gather(few.rankings, facts._replace(counts=folds.counts), few.fold)
+        truth = Y[np.flatnonzero(chosen)]
+        true = evidence.truth(truth)
+        ranker = Ranker.learn(evidence, true, self.seed)
+        return ranker.boosted(evidence, true, truth, self.seed)
+
+    # --- ranking ------------------------------------------------------------------------------
+
+    def _rank(self, X: Features, k: int) -> Ranking:
+        self._use_threads()
+        if self.ranker_ is None:
+            return self.makers_[0].rank(X, k)
+        parts = [Ranking.empty(0, k)]
+        for first in range(0, X.shape[0], BATCH):
+            rows = X[first : first + BATCH]
+            evidence = self._evidence(rows)
+            chances = self.ranker_.chances(evidence)
+            parts.append(evidence.ranking(chances, rows.shape[0], k))
+        return Ranking.concatenate(parts)
+
+    def _evidence(self, X: Features) -> Evidence:
+        return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
+
+    def _use_threads(self) -> None:
+        for maker in self.makers_:
+            maker.model.threads = self.threads
+
+    def _explain(self, X: Features, i: int, label: int) -> Explanation:
+        """Return which makers spoke, and the words of the one with the most to say.
+
+        A maker's weight is what its columns add to the log odds of the label, counted from the
+        mean of all candidates.
+        """
+        row = X[np.array([i])]
+        order = np.arange(len(self.makers_))
+        parts: tuple[tuple[str, float], ...] = ()
+        if self.ranker_ is not None:
+            evidence = self._evidence(row)
+            here = np.flatnonzero(evidence.labels == label)
+            if len(here):
+                shares = self.ranker_.shares(evidence)[here[0]]
+                parts = _by_maker(shares, evidence.columns, self.makers_)
+                order = np.argsort([-weight for _, weight in parts[: len(self.makers_)]])
+        told = [self._told_by(self.makers_[number], row, label) for number in order]
+        said = next((each for each in told if each is not None and len(each.ids)), None)
+        if said is None:
+            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32), "text", parts=parts)
+        near = next((each.neighbours for each in told if each and each.neighbours), ())
+        return replace(said, neighbours=near, parts=parts or said.parts)
+
+    def _told_by(self, maker: Maker, row: Features, label: int) -> Explanation | None:
+        try:
+            return maker.explain(row, 0, label)
+        except InputError:  # it knows nothing that can be shown
+            return None
+
+    # --- more documents -----------------------------------------------------------------------
+
+    @property
+    def remembers(self) -> bool:  # type: ignore[override]
+        """True if a maker remembers documents."""
+        makers = getattr(self, "makers_", None) or self._new()
+        return any(maker.model.remembers for maker in makers)
+
+    def remembered(self) -> Iterable[str]:
+        """Return how the documents begin that its makers remember."""
+        makers = [maker for maker in self.makers_ if maker.model.remembers]
+        return chain.from_iterable(maker.model.remembered() for maker in makers[:1])
+
+    def check_remembers(self) -> None:
+        """Refuse to remember where no maker does."""
+        if not self.remembers:
+            kept = ", ".join(maker.kind for maker in self.makers_)
+            raise InputError(
+                f"this grove keeps no documents, so none can be added without training: held-out "
+                f"documents chose the makers {kept}, and neighbours are not among them. Train it "
+                "again with the new documents"
+            )
+
+    def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        found = self.fresh()
+        found.makers_ = [
+            maker.remember(X, Y, context) if maker.model.remembers else maker
+            for maker in self.makers_
+        ]
+        found.ranker_, found.held_out_ = self.ranker_, self.held_out_
+        new, old = _facts(Y, context.labels), self.facts_
+        counts = new.counts.copy()
+        counts[: len(old.counts)] += old.counts
+        words = np.concatenate([old.words, new.words[len(old.words) :]])
+        parents = new.parents if context.labels is not None else _padded(old.parents, len(counts))
+        found.facts_ = LabelFacts(counts, words, parents)
+        return found
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return ranker and facts; makers have folders of their own."""
+        state = super().state()
+        for name in ("makers_", "ranker_", "facts_"):
+            state.pop(name, None)
+        if not hasattr(self, "makers_"):
+            return state
+        ranker = {} if self.ranker_ is None else self.ranker_.state()
+        facts = self.facts_
+        return {
+            **state,
+            "n_makers": len(self.makers_),
+            **{f"ranker.{name}": value for name, value in ranker.items()},
+            "facts.counts": facts.counts,
+            "facts.words": facts.words,
+            "facts.parents.offsets": facts.parents.offsets,
+            "facts.parents.indices": facts.parents.indices,
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        ranker = {k.removeprefix("ranker."): v for k, v in state.items() if k[:7] == "ranker."}
+        self.ranker_ = Ranker.from_state(ranker) if ranker else None
+        parents = IntLists(state["facts.parents.offsets"], state["facts.parents.indices"])
+        self.facts_ = LabelFacts(state["facts.counts"], state["facts.words"], parents)
+        self._n_makers = int(state["n_makers"])
+        super().set_state({k: v for k, v in state.items() if "." not in k and k != "n_makers"})
+
+    def write(self, folder: Path) -> None:
+        """Write settings and state, and the makers below."""
+        super().write(folder)
+        for number, maker in enumerate(self.makers_):
+            maker.write(folder / f"maker{number + 1}")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        found = super().read(folder)
+        numbers = range(1, found._n_makers + 1)
+        found.makers_ = [Maker.read(folder / f"maker{number}") for number in numbers]
+        return found
+
+
+def _facts(Y: csr_array, labels: LabelSpace | None) -> LabelFacts:
+    """Return what is known of the columns of Y."""
+    n = int(Y.shape[1])
+    counts = np.bincount(Y.indices, minlength=n)
+    if labels is None:
+        return LabelFacts(counts, np.ones(n, np.int64), IntLists.of([()] * n))
+    words = np.array([len(name.split()) for name in labels.names[:n]], np.int64)
+    return LabelFacts(counts, words, labels.parents)
+
+
+def _padded(parents: IntLists, n: int) -> IntLists:
+    """Return the parents of n labels, of which the last have none."""
+    more = np.full(max(n + 1 - len(parents.offsets), 0), parents.offsets[-1])
+    return IntLists(np.concatenate([parents.offsets, more]), parents.indices)
+
+
+def _told(kept: Sequence[str], tried: Sequence[str], score: float, alone: float) -> str:
+    """Return in one line what was decided."""
+    if list(kept) == [FIRST]:
+        return f"no maker adds to the {FIRST}, which is used alone: held-out nDCG@5 {alone:.1%}"
+    dropped = [kind for kind in tried if kind not in kept]
+    without = f"; without {', '.join(dropped)}" if dropped else ""
+    return (
+        f"candidates of {', '.join(kept)}{without}: held-out nDCG@5 {score:.1%}, "
+        f"{FIRST} alone {alone:.1%}"
+    )
+
+
+def _by_maker(
+    shares: NDArray[np.float64], columns: Sequence[str], makers: Sequence[Maker]
+) -> tuple[tuple[str, float], ...]:
+    """Return what each maker, and what is known of the label itself, add to its log odds."""
+    sums = dict.fromkeys([*(maker.kind for maker in makers), "label"], 0.0)
+    for share, column in zip(shares.tolist(), columns, strict=True):
+        sums["label" if column in OF_LABEL else column.rpartition(" ")[0]] += share
+    return tuple(sums.items())
