@@ -48,6 +48,8 @@ class LabelMeaning(Classifier):
         Vectors of names, shape (m, d).
     owners_
         The label of each name, shape (m,), int32.
+    most_names_
+        Names that a label has at most.
     weights_
         Log odds of a label by cosine: factor and constant, shape (2,).
     """
@@ -71,6 +73,7 @@ class LabelMeaning(Classifier):
     map_: NDArray[np.float32]
     names_: NDArray[np.float32]
     owners_: NDArray[np.int32]
+    most_names_: int
     weights_: NDArray[np.float64]
 
     def views(self) -> dict[str, ViewSpec]:
@@ -101,6 +104,7 @@ class LabelMeaning(Classifier):
                 "names in the language of the vectors by a vocabulary (--labels)"
             )
         self.names_, self.owners_ = vectors[known], np.array(owners, np.int32)[known]
+        self.most_names_ = int(np.bincount(self.owners_).max())
         self.middle_ = middle_of(rows)
         self.map_ = self._learn_map(unit_rows(rows, self.middle_), Y)
         self.__dict__.pop("_memory", None)
@@ -147,8 +151,7 @@ class LabelMeaning(Classifier):
         if "_memory" not in vars(self):
             self._memory = Memory(self.names_, csr_array((len(self.names_), 1), dtype=np.float32))
         texts = unit_rows(unit_rows(rows, self.middle_) @ self.map_)
-        several = len(self.owners_) // max(len(np.unique(self.owners_)), 1) + 1
-        places = min(k * several, len(self.owners_))
+        places = min(k * self.most_names_, len(self.owners_))
         near = self._memory.nearest(texts, places, threads=self.threads)
         row, place = np.nonzero(near.documents >= 0)
         owner = self.owners_[near.documents[row, place]].astype(np.int64)

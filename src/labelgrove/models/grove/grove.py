@@ -152,7 +152,7 @@ class Grove(Classifier):
         """Learn from the candidates of documents with labels Y (m, L)."""
         each = sum(ranking.k for ranking in folds.rankings.values())
         chosen = np.arange(len(folds.rows)) < max(MANY // max(each, 1), 1)
-        few, truth = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values())), Y
+        few = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values()))
         evidence = gather(few.rankings, facts._replace(counts=folds.counts), few.fold)
         truth = Y[np.flatnonzero(chosen)]
         true = evidence.truth(truth)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from types import ModuleType
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core.extras import need
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import ndcg
+from labelgrove.models.grove.boosting import BoostedTrees, grow, lightgbm
 from labelgrove.models.grove.evidence import Evidence
 from labelgrove.models.logistic import logistic, sigmoid
 
-BEST = 30  # candidates of a text that boosted trees judge
+BEST = 20  # candidates of a text that boosted trees judge
 ROUNDS = 150  # trees at most
-PATIENCE = 10  # rounds without gain after which no more trees are tried
 FEWEST = 50  # documents from which boosted trees are worth a trial
-LOGISTIC_ROWS = 200_000  # candidates that the logistic regression learns from at most
+ROWS = 60_000  # candidates that the logistic regression learns from at most
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class Ranker:
     """Gives each candidate the probability that it is right.
 
@@ -38,16 +37,14 @@ class Ranker:
     weights
         Of the logistic regression over columns less mean, by scale, and a constant, shape (D + 1,).
     trees
-        LightGBM's own text of the boosted trees, whose sum is added to the log odds; empty if
-        they do not help.
+        What is added to the log odds of the best candidates; None if that does not help.
     """
 
-    def __init__(
-        self, columns: tuple[str, ...], mean: Floats, scale: Floats, weights: Floats, trees: str
-    ) -> None:
-        self.columns, self.mean, self.scale, self.weights = columns, mean, scale, weights
-        self.trees = trees
-        self._booster: Any = None
+    columns: tuple[str, ...]
+    mean: Floats
+    scale: Floats
+    weights: Floats
+    trees: BoostedTrees | None = None
 
     @classmethod
     def learn(cls, evidence: Evidence, true: NDArray[np.bool_], seed: int) -> Self:
@@ -63,16 +60,22 @@ class Ranker:
             Of the candidates that are drawn where there are very many.
         """
         table, wanted = evidence.table, true
-        if len(table) > LOGISTIC_ROWS:
-            drawn = generator(seed, "ranker").permutation(len(table))[:LOGISTIC_ROWS]
+        if len(table) > ROWS:
+            drawn = generator(seed, "ranker").permutation(len(table))[:ROWS]
             table, wanted = table[drawn], wanted[drawn]
         mean = table.mean(axis=0, dtype=np.float64)
         scale = table.std(axis=0, dtype=np.float64) + 1e-6
         inputs = _inputs(table, mean, scale)
         weights = logistic(inputs, wanted.astype(np.float64), np.zeros(inputs.shape[1]))
-        return cls(evidence.columns, mean, scale, weights, "")
+        return cls(evidence.columns, mean, scale, weights)
 
-    def boosted(self, evidence: Evidence, true: NDArray[np.bool_], Y: csr_array, seed: int) -> Self:
+    def boosted(
+        self,
+        evidence: Evidence,
+        true: NDArray[np.bool_],
+        Y: csr_array,
+        seed: int,
+    ) -> Self:
         """Return the ranker with boosted trees, or itself where held-out texts gain nothing.
 
         Every fourth text is held out to find the number of trees; all are used in the end.
@@ -86,7 +89,7 @@ class Ranker:
         seed
             Of the trees.
         """
-        library = _lightgbm()
+        library = lightgbm()
         if library is None or Y.shape[0] < FEWEST:
             return self
         odds = self.log_odds(evidence)
@@ -94,33 +97,14 @@ class Ranker:
         evidence, true, odds = evidence[kept], true[kept], odds[kept]
         held = generator(seed, "ranker held out").permutation(Y.shape[0]) % 4 == 0
         out = held[evidence.texts]
-
-        def data(rows: NDArray[np.bool_], of: Any = None) -> Any:
-            return library.Dataset(
-                evidence.table[rows], true[rows], init_score=odds[rows], reference=of
-            )
-
-        train = data(~out)
-        trial = library.train(
-            _parameters(seed),
-            train,
-            ROUNDS,
-            valid_sets=[data(out, train)],
-            callbacks=[library.early_stopping(PATIENCE, verbose=False)],
-        )
-        rounds = int(trial.best_iteration)
-        if not rounds:
-            return self
+        trial = grow(library, evidence.table, true, odds, ROUNDS, held=out, seed=seed)
         own = evidence[out]
         before = own.ranking(odds[out], Y.shape[0], 5)
-        added = odds[out] + trial.predict(own.table, raw_score=True, num_iteration=rounds)
-        after = own.ranking(added, Y.shape[0], 5)
+        after = own.ranking(odds[out] + trial.predict(own.table), Y.shape[0], 5)
         if ndcg(after, Y, 5)[held].mean() <= ndcg(before, Y, 5)[held].mean():
             return self
-        whole = library.train(_parameters(seed), data(np.ones(len(out), np.bool_)), rounds)
-        return type(self)(
-            self.columns, self.mean, self.scale, self.weights, whole.model_to_string()
-        )
+        rounds = len(trial.roots)
+        return replace(self, trees=grow(library, evidence.table, true, odds, rounds, seed=seed))
 
     def log_odds(self, evidence: Evidence) -> Floats:
         """Return the log odds by logistic regression alone, shape (m,)."""
@@ -129,37 +113,37 @@ class Ranker:
     def chances(self, evidence: Evidence) -> Floats:
         """Return the probability of each candidate, shape (m,)."""
         odds = self.log_odds(evidence)
-        if self.trees and len(odds):
+        if self.trees is not None:
             kept = evidence.best(odds, BEST)
-            odds[kept] += self._predict(evidence.table[kept])
+            odds[kept] += self.trees.predict(evidence.table[kept])
         return sigmoid(odds)
 
     def shares(self, evidence: Evidence) -> Floats:
         """Return what each column adds to the log odds of each candidate, shape (m, D)."""
         shares: Floats = _inputs(evidence.table, self.mean, self.scale)[:, :-1] * self.weights[:-1]
-        if self.trees and len(shares):
+        if self.trees is not None:
             kept = evidence.best(self.log_odds(evidence), BEST)
-            shares[kept] += self._predict(evidence.table[kept], pred_contrib=True)[:, :-1]
+            shares[kept] += self.trees.shares(evidence.table[kept])
         return shares
-
-    def _predict(self, table: NDArray[np.float32], **options: bool) -> Floats:
-        if self._booster is None:
-            library = need("lightgbm", "grove", "ranking with this grove")
-            self._booster = library.Booster(model_str=self.trees)
-        found: Floats = self._booster.predict(table, raw_score=True, num_threads=1, **options)
-        return found
 
     def state(self) -> dict[str, Any]:
         """Return all that is needed to have it again."""
-        names = ("mean", "scale", "weights", "trees")
-        return {"columns": list(self.columns), **{name: getattr(self, name) for name in names}}
+        trees = {} if self.trees is None else self.trees._asdict()
+        return {
+            "columns": list(self.columns),
+            "mean": self.mean,
+            "scale": self.scale,
+            "weights": self.weights,
+            **{f"trees.{name}": value for name, value in trees.items()},
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Return the one that had this state."""
-        return cls(
-            tuple(state["columns"]), state["mean"], state["scale"], state["weights"], state["trees"]
-        )
+        trees = None
+        if "trees.roots" in state:
+            trees = BoostedTrees(*(state[f"trees.{name}"] for name in BoostedTrees._fields))
+        return cls(tuple(state["columns"]), state["mean"], state["scale"], state["weights"], trees)
 
 
 def _inputs(table: NDArray[np.float32], mean: Floats, scale: Floats) -> Floats:
@@ -167,26 +151,3 @@ def _inputs(table: NDArray[np.float32], mean: Floats, scale: Floats) -> Floats:
     inputs: Floats = np.ones((len(table), table.shape[1] + 1))
     inputs[:, :-1] = (table - mean) / scale
     return inputs
-
-
-def _parameters(seed: int) -> dict[str, Any]:
-    return {
-        "objective": "binary",
-        "num_leaves": 15,
-        "learning_rate": 0.1,
-        "min_data_in_leaf": 50,
-        "lambda_l2": 5.0,
-        "feature_fraction": 0.8,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbose": -1,
-    }
-
-
-def _lightgbm() -> ModuleType | None:
-    """Return the library, or None where it is missing or cannot be loaded."""
-    try:
-        return import_module("lightgbm")
-    except (ImportError, OSError):  # without libgomp the wheel is there and does not load
-        return None

@@ -34,6 +34,7 @@ LINKS = 32  # of a document in the graph
 EFFORT = 200  # documents kept in view while the graph is built, and at least while it is searched
 FARTHEST = 2048  # documents asked of the graph; for more all are compared
 INDEX = "graph.faiss"
+FEW = 4  # queries that numpy compares sooner than faiss
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,6 +439,8 @@ def _compared(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], k: int, threads: int
 ) -> NDArray[np.int64]:
     """Return the k of vectors (n, d) with the greatest products with queries (m, d), (m, k)."""
+    if len(queries) <= FEW:
+        return _compared_plainly(queries, vectors, k)
     try:
         faiss: Any = _faiss()
     except MissingExtraError:
