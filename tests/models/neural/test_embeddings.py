@@ -142,7 +142,7 @@ def test_long_work_is_told_and_shown(bert, monkeypatch, capsys):
     lines = capsys.readouterr().err
     assert "encoding 300 texts takes about 0 minutes: " in lines
     assert "texts a second on cpu" in lines
-    assert "encoding texts: 64 documents of 300 (21%)" in lines
+    assert "encoding texts: 32 documents of 300 (11%)" in lines
     assert "encoding texts: 300 documents in" in lines
 
 
