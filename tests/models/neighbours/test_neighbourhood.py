@@ -143,7 +143,7 @@ def test_remembering_is_as_fitting_on_all(by):
     if by == "words":  # the middle stays that of the first documents
         whole.fit(features, Y, NOTHING, table=first.table)
         whole.middle = first.middle
-        whole.memory.vectors = whole._vectors(features, NOTHING.run.progress)
+        whole.memory.vectors = whole._vectors(features)
     else:
         whole.fit(features, Y, NOTHING)
     one, other = both.nearest(features, 5), whole.nearest(features, 5)
