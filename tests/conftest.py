@@ -11,6 +11,9 @@ from browser import open_browser
 # is imported, which reads it then; tests of threads ask for theirs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Vectors of texts are kept for later trainings of a user, and tests must not find old ones.
+os.environ.setdefault("LABELGROVE_CACHE", "off")
+
 # A shell starts background commands with SIGINT ignored, and all their children inherit that, so
 # Ctrl-C would do nothing in tests. Children do not inherit a handler: they start with the default.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -12,6 +12,7 @@ import pytest
 import labelgrove
 from labelgrove import models
 from labelgrove.cli.app import run
+from labelgrove.cli.recipes import settings_of
 from labelgrove.models.contract import known_answer
 
 RECIPES = sorted((Path(labelgrove.__file__).parent / "recipes").glob("*/*.toml"))
@@ -126,3 +127,14 @@ def test_a_recipe_that_is_not_there(distributed, tmp_path, capsys):
     told = capsys.readouterr().err
     assert "no recipe 'eurlex'" in told
     assert "eur-lex/attentionxml" in told
+
+
+def test_dense_vectors_of_the_text_are_a_setting_of_the_model():
+    given = ["text.dense=static:a.b/c", "text.dense_weight=0.5", "text.ngrams=[1, 2]", "beam=3"]
+    of_model, of_views = settings_of({"features": {"text": {"dense": "minilm"}}}, given)
+    assert of_model == {"beam": 3, "dense": "static:a.b/c", "dense_weight": 0.5}
+    assert of_views == {"text": {"ngrams": [1, 2]}}
+    recipe = {"features": {"text": {"dense_weight": 2.0}}}
+    assert settings_of(recipe, []) == ({"dense_weight": 2.0}, {})
+    assert recipe == {"features": {"text": {"dense_weight": 2.0}}}
+    assert settings_of({}, ["near.dense=1"]) == ({}, {"near": {"dense": 1}})

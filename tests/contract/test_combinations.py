@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 
 from contract_cases import FEW, Few
 from labelgrove import Tagger, models
 from labelgrove.core.errors import InputError
 from labelgrove.models.contract import CHECKS, Case, known_answer
 from labelgrove.models.neural.examples import small_bert
-from labelgrove.models.neural.readers.static import load_static, shape_of
+from labelgrove.text.static_vectors import load_static
 from tokenizer_folders import minilm
 
 POTION = Path(__file__).parents[3] / "shared" / "data" / "potion-base-8m"
@@ -67,7 +68,9 @@ def small_static(folder, kind=torch.float32, **more):
     if not static.exists():
         shutil.copytree(tokenizer, static, ignore=shutil.ignore_patterns("*.safetensors"))
         random = torch.Generator().manual_seed(0)
-        vectors = torch.randn(400, 24, generator=random).to(kind)
+        size = Tokenizer.from_file(str(static / "tokenizer.json")).get_vocab_size()
+        vectors = torch.randn(size, 24, generator=random).to(kind)
+        more = {name: make(size) for name, make in more.items()}
         save_file({"embeddings": vectors, **more}, static / "model.safetensors")
     return static
 
@@ -118,7 +121,7 @@ def test_combinations_keep_the_contract(cases, check):
         ("transformer", {"encoder": "Words"}, "encoder must be 'words', a folder or a name on"),
         ("transformer", {"encoder": ""}, "encoder must be 'words', a folder or a name on"),
         ("treaderxml", {"by": "encoder"}, "give encoder= (knn) or neighbour_encoder= (treaderxml)"),
-        ("transformer", {"encoder": "static:nowhere"}, "nowhere/model.safetensors does not exist"),
+        ("transformer", {"encoder": "static:nowhere"}, "no static vectors 'nowhere': it is nei"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(name, settings, message):
@@ -185,12 +188,15 @@ def test_behind_a_first_stage_a_network_starts_as_good():
 
 
 def test_static_vectors_of_any_precision_with_mapping_and_weights(tmp_path):
-    more = {"mapping": torch.arange(400).flip(0), "weights": torch.full((400,), 2.0)}
-    folder = str(small_static(tmp_path, torch.bfloat16, **more))
-    vectors = load_static(folder)
-    assert shape_of(folder) == vectors.shape == (400, 24)
-    plain = load_static(str(small_static(tmp_path / "plain", torch.bfloat16)))
-    assert np.array_equal(vectors, 2 * plain[::-1])
+    more = {
+        "mapping": lambda size: torch.arange(size).flip(0),
+        "weights": lambda size: torch.full((size,), 2.0),
+    }
+    static = load_static(str(small_static(tmp_path, torch.float16, **more)))
+    assert static.vectors.dtype == np.float16
+    assert static.shape == static.table().shape == (len(static.vectors), 24)
+    plain = load_static(str(small_static(tmp_path / "plain", torch.float16))).table()
+    assert np.array_equal(static.table(), 2 * plain[::-1])
 
 
 @pytest.mark.skipif(not POTION.is_dir(), reason="needs the vectors of potion-base-8M")

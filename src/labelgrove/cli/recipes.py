@@ -8,6 +8,8 @@ from typing import Any
 
 from labelgrove.core.errors import InputError
 
+OF_TEXT = ("dense", "dense_weight")  # also written text.dense, text.dense_weight
+
 
 def settings_of(
     recipe: Mapping[str, Any], given: Iterable[str]
@@ -19,7 +21,8 @@ def settings_of(
     recipe
         As `read_recipe` returns it.
     given
-        KEY=VALUE of the model, or VIEW.KEY=VALUE.
+        KEY=VALUE of the model, or VIEW.KEY=VALUE. ``text.dense`` and ``text.dense_weight`` are
+        settings of the model too: these vectors are a view of their own beside the words.
     """
     from labelgrove.core.ranges import parse_value
 
@@ -29,7 +32,9 @@ def settings_of(
         key, text = parted(setting, "--set takes KEY=VALUE")
         view, dot, name = key.rpartition(".")
         (of_views.setdefault(view, {}) if dot else of_model)[name] = parse_value(text)
-    return of_model, of_views
+    of_text = of_views.get("text", {})
+    of_model |= {name: of_text.pop(name) for name in OF_TEXT if name in of_text}
+    return of_model, {view: values for view, values in of_views.items() if values}
 
 
 def parted(setting: str, usage: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
-from labelgrove.cli.recipes import parted, read_recipe, settings_of, write_recipe
+from labelgrove.cli.recipes import OF_TEXT, parted, read_recipe, settings_of, write_recipe
 from labelgrove.core.errors import MissingExtraError, StoppedError
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def tune(
     base = read_recipe(recipe)
     of_model, of_views = settings_of(base, settings or [])
     wanted = dict(parted(each, "--range takes KEY=RANGE") for each in ranges or [])
+    wanted |= {name: wanted.pop(key) for name in OF_TEXT if (key := f"text.{name}") in wanted}
     share = base.get("validation", SHARE) if validation is None else validation
     out, progress = out.resolve(), options.open_progress(quiet)
     corpus = reading.open(source)

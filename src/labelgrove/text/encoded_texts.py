@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 VARIABLE = "LABELGROVE_CACHE"  # the folder, or "off"
 LIMIT = 2 * 10**9  # bytes of all files together; the longest unused go first
 OVERHEAD = 60  # bytes of a row beside its vector
-SUM = 4  # bytes of a vector's checksum, behind it
+SUM = 4  # bytes of the checksum of key and vector, behind it
 ASKED = 500  # keys of one question; SQLite takes 999 at least
 WAIT = 30.0  # seconds for another process that writes
 
@@ -72,7 +73,7 @@ class EncodedTexts:
                 marks = ",".join("?" * len(some))
                 asked = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"
                 for key, data in connection.execute(asked, some):
-                    if (vector := self._unpacked(data)) is not None:
+                    if (vector := self._unpacked(key, data)) is not None:
                         found[key] = vector
 
         if self._path.is_file():
@@ -84,7 +85,7 @@ class EncodedTexts:
     def keep(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         """Add the vectors (n, size) of some texts; the oldest go where there is no room."""
         packed = map(bytes, np.ascontiguousarray(vectors, "<f4"))
-        rows = [(key, data + _checksum(data)) for key, data in zip(keys, packed, strict=True)]
+        rows = [(key, data + _checksum(key, data)) for key, data in zip(keys, packed, strict=True)]
         most = self._limit // (self._size * 4 + OVERHEAD)
 
         def add(connection: sqlite3.Connection) -> None:
@@ -98,10 +99,12 @@ class EncodedTexts:
         self._do(add)
         self._make_room()
 
-    def _unpacked(self, data: bytes) -> NDArray[np.float32] | None:
+    def _unpacked(self, key: Any, data: Any) -> NDArray[np.float32] | None:
         """Return a vector, or None if it is damaged."""
+        if not isinstance(key, bytes) or not isinstance(data, bytes):
+            return None
         vector, checksum = data[:-SUM], data[-SUM:]
-        if len(vector) != 4 * self._size or _checksum(vector) != checksum:
+        if len(vector) != 4 * self._size or _checksum(key, vector) != checksum:
             return None
         return np.frombuffer(vector, "<f4").astype(np.float32, copy=False)
 
@@ -155,5 +158,5 @@ def text_key(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(SUM, "little")
+def _checksum(key: bytes, data: bytes) -> bytes:
+    return zlib.crc32(key + data).to_bytes(SUM, "little")

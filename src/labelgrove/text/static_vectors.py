@@ -103,16 +103,19 @@ def _loader(library: Any) -> Callable[..., Any]:
                     place, local_files_only=local_files_only, allow_patterns=list(FILES)
                 )
             )
-        if (folder / "config.json").is_file() and not is_static(str(folder)):
+        try:
+            return library.StaticModel.from_pretrained(folder)
+        except Exception:
             _check_no_transformer(folder)
-        return library.StaticModel.from_pretrained(folder)
+            raise
 
     return load
 
 
 def _check_no_transformer(folder: Path) -> None:
-    config = (folder / "config.json").read_text(encoding="utf-8", errors="replace")
-    if '"architectures"' in config or '"hidden_size"' in config:
+    """Raise an error that says so if a folder holds a transformer."""
+    config = folder / "config.json"
+    if config.is_file() and '"hidden_size"' in config.read_text("utf-8", errors="replace"):
         raise InputError(
             f"{folder} holds a transformer, not static vectors: leave out 'static:', or use the "
             "features 'encoder'"

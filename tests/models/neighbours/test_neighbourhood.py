@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from labelgrove import text
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import TokenSequences, Views
@@ -12,7 +13,6 @@ from labelgrove.models.contract import known_answer
 from labelgrove.models.neighbours import Nearest, Neighbourhood
 from labelgrove.models.neighbours.neighbourhood import middle_of, weights_of, word_means
 from labelgrove.text import Tfidf, Words
-from labelgrove.text.subwords import Subwords
 from tokenizer_folders import minilm
 
 NOTHING = FitContext()
@@ -143,7 +143,7 @@ def test_remembering_is_as_fitting_on_all(by):
     if by == "words":  # the middle stays that of the first documents
         whole.fit(features, Y, NOTHING, table=first.table)
         whole.middle = first.middle
-        whole.memory.vectors = whole._vectors(features, NOTHING.run.progress)
+        whole.memory.vectors = whole._vectors(features)
     else:
         whole.fit(features, Y, NOTHING)
     one, other = both.nearest(features, 5), whole.nearest(features, 5)
@@ -182,8 +182,7 @@ def test_saved_and_read_again_it_is_the_same(by, tmp_path):
     near = Neighbourhood(by, seed=3, threads=1, **settings)
     near.check_needs()
     spec = near.spec()
-    featurizer = {"tf-idf": Tfidf, "words": Words, "subwords": Subwords}[spec.featurizer]
-    features = featurizer(**spec.settings).fit(texts).transform(texts)
+    features = text.create(spec.featurizer, **spec.settings).fit(texts).transform(texts)
     near.fit(features, labels(*[[i % 3] for i in range(13)]), FitContext(documents=texts))
     near.write(tmp_path / "saved")
     loaded = Neighbourhood.read(tmp_path / "saved")
@@ -199,26 +198,24 @@ def test_saved_and_read_again_it_is_the_same(by, tmp_path):
     assert loaded.neighbours(other, 0)[0].text in texts
 
 
-def test_an_encoder_knows_what_is_meant():
+@pytest.mark.parametrize("prefix", ["", "static:"])
+def test_dense_vectors_know_what_is_meant(prefix, request):
     """No word is shared between the first text and the one that is like it."""
+    folder = request.getfixturevalue("shared") / "potion-base-8m" if prefix else minilm()
     texts = ["a cat sleeps", "the stock market fell", "kittens napping"]
-    near = Neighbourhood("encoder", encoder=str(minilm()), threads=1)
-    features = Subwords(**near.spec().settings).fit([]).transform(texts)
+    near = Neighbourhood("encoder", encoder=f"{prefix}{folder}", length=16, threads=1)
+    near.check_needs()
+    spec = near.spec()
+    assert (spec.featurizer, spec.settings["length"]) == ("static" if prefix else "encoder", 16)
+    features = text.create(spec.featurizer, **spec.settings).fit([]).transform(texts)
     near.fit(features, labels([0], [1], [2]), NOTHING)
     assert near.of_training(1).documents[0].tolist() == [2]
     ids, weights = near.spoke(features, 0, np.array([2]), np.array([1.0]))
     assert len(ids) == len(weights) == 0
-    with pytest.raises(InputError, match="knows 30,522"):
+    with pytest.raises(InputError, match=r"by encoder read dense rows.*not TokenSequences"):
         near.fit(tokens([2], [3]), labels([0], [1]), NOTHING)
-
-
-def test_an_encoder_reads_each_text_alike_in_any_batch():
-    near = Neighbourhood("encoder", encoder=str(minilm()), length=8, threads=1)
-    texts = known_answer(40)[0]
-    features = Subwords(**near.spec().settings).fit([]).transform(texts)
-    near.fit(features, csr_array((40, 1)), NOTHING)
-    alone = near._vectors(features[np.array([7])], NOTHING.run.progress)
-    assert np.allclose(alone[0], near.memory.vectors[7], atol=1e-5)
+    with pytest.raises(InputError, match="not finite"):
+        near.fit(np.full((1, 2), np.nan, np.float32), labels([0]), NOTHING)
 
 
 def test_wrong_settings_and_features_are_told(tmp_path):
@@ -234,8 +231,8 @@ def test_wrong_settings_and_features_are_told(tmp_path):
         Neighbourhood("encoder").check_needs()
     with pytest.raises(InputError, match="no such folder"):
         Neighbourhood("encoder", encoder=str(tmp_path / "none")).check_needs()
-    with pytest.raises(InputError, match="puts 2 tokens around"):
-        Neighbourhood("encoder", encoder=str(minilm()), length=2).fit(tokens([2]), Y[:1], NOTHING)
+    with pytest.raises(InputError, match="holds a transformer, not static vectors: leave out"):
+        Neighbourhood("encoder", encoder=f"static:{minilm()}").check_needs()
     near = Neighbourhood("tf-idf")
     with pytest.raises(NotFittedError, match="call fit first"):
         near.nearest(X, 1)
@@ -251,4 +248,7 @@ def test_wrong_settings_and_features_are_told(tmp_path):
         Neighbourhood("words").fit(tokens([2]), Y[:1], NOTHING, table=np.zeros((2, 3)))
     storage.write_values(tmp_path, {"by": "tf-idf"})
     with pytest.raises(DamagedError, match="train it again"):
+        Neighbourhood.read(tmp_path)
+    (tmp_path / "encoder").mkdir()  # which neighbours had when they read texts themselves
+    with pytest.raises(DamagedError, match="of labelgrove wrote it: train it again"):
         Neighbourhood.read(tmp_path)

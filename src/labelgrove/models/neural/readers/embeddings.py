@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
-from labelgrove.core.features import TokenSequences
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.models.neural.readers.sentences import SentenceEncoder
@@ -140,14 +139,12 @@ class EncoderEmbeddings(Featurizer):
         with self.progress.task("encoding texts", len(keys)) as task:
             began = time.monotonic()
             for number, some in enumerate(_chunks(len(keys))):
-                vectors = normalized(self._read(tokens[some]))
-                yield [keys[i] for i in some], [rows[i] for i in some], vectors
-                task.advance(len(some))
+                vectors = self.sentences_.encode(
+                    tokens[some], device=self.device, threads=self.threads, advance=task.advance
+                )
+                yield [keys[i] for i in some], [rows[i] for i in some], normalized(vectors)
                 if number == 0:
                     self._say_how_long(len(some) / (time.monotonic() - began), len(keys))
-
-    def _read(self, tokens: TokenSequences) -> NDArray[np.float32]:
-        return self.sentences_.encode(tokens, device=self.device, threads=self.threads)
 
     def _say_how_long(self, speed: float, n: int) -> None:
         if n / speed > LONG:

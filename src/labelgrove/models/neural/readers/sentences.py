@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -82,6 +82,7 @@ class SentenceEncoder:
         *,
         device: str = "auto",
         threads: int | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
         """Return a vector for each text, shape (n, d); that of an empty one is zero.
 
@@ -93,17 +94,21 @@ class SentenceEncoder:
             Such as ``"cpu"``, ``"cuda"``, or ``"auto"``.
         threads
             None for all cores.
+        advance
+            Called with the number of texts that were read, batch by batch.
         """
         place = device_of(device)
         X = first_words(X, self.n_read)
         found = np.zeros((len(X), self.n_vector), np.float32)
         readable = np.flatnonzero(X.lengths)
+        advance(len(X) - len(readable))
         self.reader.to(place)
         with limited_threads(threads), torch.inference_mode():
             for some in by_length(X.lengths[readable], BATCH):
                 rows = readable[some]
                 batch = Batch(*padded(X, rows)).to(place)
                 found[rows] = self.reader(batch).pooled.float().cpu().numpy()
+                advance(len(rows))
         return found
 
     def fingerprint(self, tokenizer: bytes) -> str:
