@@ -94,7 +94,7 @@ def grid(case: Case) -> Iterator[Fit]:
         costs, tails = (0.1, 0.2, 0.3, 0.5, 1.0), (1.0,)
     if case.size > 10000:
         costs = (0.1, 0.2, 0.4)
-    flat = case.size <= 10000 or case.where in ("reuters", "arxiv", "debtags")
+    flat = case.size <= 3000 or case.where in ("reuters", "arxiv", "debtags")
     for model in ("flat", "tree") if flat else ("tree",):
         for tail in tails:
             for cost in costs:
