@@ -42,5 +42,5 @@ def goes_without_tree(X: csr_array, Y: csr_array) -> bool:
     Y
         Labels, shape (n, L).
     """
-    rare = Y.nnz < RARE * Y.shape[1]
-    return rare and X.nnz * Y.shape[1] <= QUICK
+    values, positives, n_labels = int(X.nnz), int(Y.nnz), int(Y.shape[1])
+    return positives < RARE * n_labels and values * n_labels <= QUICK
