@@ -1,4 +1,4 @@
-"""Which settings of the linear models fit data sets of all sizes, and how far bonsai's own choice is.
+"""Which settings of the linear models fit data sets of all sizes, and what bonsai chooses.
 
     python benchmarks/quality/defaults.py --data DIR --work DIR [--sets ...] [--sizes ...]
     python benchmarks/quality/defaults.py --work DIR --table
@@ -7,7 +7,7 @@ DIR of --data holds a folder for each set with train.jsonl.xz; no test document 
 a random part of a set's training documents, with up to 3,000 others to judge by. bonsai (a tree)
 and one-vs-rest (flat) learn from it with each cost and tail of a grid, and bonsai also with what it
 chooses by itself. DIR of --work keeps a line of JSON for each fit, so that a run that was stopped
-goes on; --table prints a row for each case. --again NAME repeats the fits of that name.
+goes on; --table prints a row for each size of each set. --only bonsai fits only that one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from labelgrove.text import Tfidf
 
 SETS = ("reuters", "arxiv", "debtags", "congress", "tibkat", "finna")
 SIZES = (300, 1000, 3000, 10000, 30000, 100000)
-JUDGED = 3000
+JUDGED, SEEDS = 3000, 3
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0)
 TAILS = (0.0, 0.5, 1.0)
 MODELS = {"tree": partial(Bonsai, max_leaf=200), "flat": OneVsRest, "parabel": Parabel}
@@ -94,7 +94,7 @@ def grid(case: Case) -> Iterator[Fit]:
         costs, tails = (0.1, 0.2, 0.3, 0.5, 1.0), (1.0,)
     if case.size > 10000:
         costs = (0.1, 0.2, 0.4)
-    flat = case.size <= 10000 or case.where in ("reuters", "arxiv", "debtags")
+    flat = case.size <= 3000 or case.where in ("reuters", "arxiv", "debtags")
     for model in ("flat", "tree") if flat else ("tree",):
         for tail in tails:
             for cost in costs:
@@ -143,7 +143,7 @@ def judged(fit: Fit, case: Case, data: Data) -> dict[str, Any]:
 
 def run(given: argparse.Namespace, results: Path) -> None:
     """Make every fit that is not in the file of results yet."""
-    done = {(Case(**_part(line, Case)), Fit(**_part(line, Fit))) for line in read(results)}
+    done = {(_case_of(line), _fit_of(line)) for line in read(results)}
     sources = {where: given.data / where / "train.jsonl.xz" for where in given.sets}
     for size in given.sizes:
         for where, source in sources.items():
@@ -177,8 +177,56 @@ def read(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
 
 
-def _part(line: dict[str, Any], kind: Any) -> dict[str, Any]:
-    return {name: line[name] for name in kind._fields}
+def _case_of(line: dict[str, Any]) -> Case:
+    return Case(*(line[name] for name in Case._fields))
+
+
+def _fit_of(line: dict[str, Any]) -> Fit:
+    return Fit(*(line[name] for name in Fit._fields))
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def table(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a row for each size of each set that has been fitted, seeds averaged."""
+    yield (
+        "| set | documents | labels | documents a label | best of the grid | nDCG@5 "
+        "| cost 0.2, a tree | bonsai's choice | behind the best |"
+    )
+    yield "| --- | ---: | ---: | ---: | --- | ---: | ---: | --- | ---: |"
+    for size, where in sorted({(line["size"], line["where"]) for line in lines}):
+        here = [line for line in lines if (line["size"], line["where"]) == (size, where)]
+        by_seed = [[each for each in here if each["seed"] == s] for s in range(SEEDS)]
+        rows = [row for row in map(_gaps, by_seed) if row is not None]
+        if rows:
+            best, before, own = rows[0].best, *np.mean([row[1:] for row in rows], axis=0)
+            chosen = next(each["chosen"] for each in by_seed[0] if each["model"] == OWN)
+            yield (
+                f"| {where} | {size:,} | {best['labels']:,} | {best['per_label']:.1f} "
+                f"| {best['model']}, {best['cost']:g}, {best['tail']:g} "
+                f"| {100 * best['nDCG@5']:.1f} | {100 * before:+.1f} "
+                f"| {'flat' if chosen['flat'] else 'tree'}, {chosen['cost']:g} | {100 * own:+.1f} |"
+            )
+
+
+class Gaps(NamedTuple):
+    """The best fit of a case, and by how much the old and the new choice differ from it."""
+
+    best: dict[str, Any]
+    before: float
+    own: float
+
+
+def _gaps(lines: list[dict[str, Any]]) -> Gaps | None:
+    """Return the gaps of a case, or None if not all that they need has been fitted."""
+    tried = [line for line in lines if line["model"] in ("tree", "flat")]
+    before = [line for line in tried if _fit_of(line) == Fit("tree", 0.2, 1.0)]
+    own = [line for line in lines if line["model"] == OWN]
+    if not before or not own:
+        return None
+    best = max(tried, key=lambda line: line["nDCG@5"])
+    return Gaps(best, *(each[-1]["nDCG@5"] - best["nDCG@5"] for each in (before, own)))
 
 
 def main() -> None:
@@ -189,9 +237,16 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--seeds", type=int, help="parts of each size; by default 3, 2 or 1")
     parser.add_argument("--only", nargs="+", default=(), help="models with their own settings")
+    parser.add_argument("--table", action="store_true", help="print the table, fit nothing")
     given = parser.parse_args()
+    results = given.work / "defaults.jsonl"
+    if given.table:
+        print("\n".join(table(read(results))))
+        return
+    if given.data is None:
+        parser.error("--data is needed, the folder of data sets; or --table")
     given.work.mkdir(parents=True, exist_ok=True)
-    run(given, given.work / "defaults.jsonl")
+    run(given, results)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,13 @@ def test_ranges_replace_add_and_fix():
     assert space.chosen(values) == ({"neighbours": 9, "power": 1.25}, {"text": text})
 
 
+def test_a_setting_that_the_data_decide_begins_with_none():
+    space = new_space("bonsai", ranges={"cost": "1..3"})
+    assert space.ranges["cost"] == Real(1.0, 3.0)  # as the declared range is: not whole
+    assert (space.start["cost"], space.start["max_leaf"]) == (None, None)
+    assert space.chosen({"cost": None, "max_leaf": 50}) == ({"max_leaf": 50}, {})
+
+
 def test_what_is_set_is_fixed_unless_a_range_names_it():
     fixed = new_space("knn", settings={"power": 2.0})
     assert (list(fixed.ranges), fixed.settings) == (["neighbours"], {"power": 2.0})

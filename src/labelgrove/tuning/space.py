@@ -95,11 +95,13 @@ def new_space(
     """
     of_model, of_views = dict(settings or {}), {v: dict(own) for v, own in (features or {}).items()}
     known = _known(model, of_model, of_views)
+    usual = MODELS.create(model, **of_model).searchable()
     wanted: dict[str, Range] = {}
     for key, text in (ranges or {}).items():
         if key not in known:
             raise UnknownNameError(f"setting of {model!r} to search", key, known)
-        span = _as_range(key, text, known[key])
+        fractional = isinstance(known[key], float) or isinstance(usual.get(key), Real)
+        span = _as_range(key, text, fractional)
         own, name = _place(key, of_model, of_views)
         own.pop(name, None)
         if span.size == 1 and isinstance(span, Choice):
@@ -126,13 +128,13 @@ def _place(
     return (of_views.setdefault(view, {}) if dot else of_model), name
 
 
-def _as_range(key: str, value: Range | str, default: Any) -> Range:
-    """Return a range that may be a text; of any numbers where the setting takes these."""
+def _as_range(key: str, value: Range | str, fractional: bool) -> Range:
+    """Return a range that may be a text; of any numbers for a fractional setting."""
     try:
         span = parse_range(value) if isinstance(value, str) else value
     except InputError as error:
         raise InputError(f"range of {key}: {error}") from error
-    if isinstance(span, Whole) and isinstance(default, float):
+    if isinstance(span, Whole) and fractional:
         return Real(float(span.low), float(span.high), span.log)
     return span
 

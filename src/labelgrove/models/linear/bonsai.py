@@ -18,7 +18,7 @@ from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import FitContext
 from labelgrove.labels import LabelTree, label_vectors
-from labelgrove.models.linear.choosing import trains_quickly
+from labelgrove.models.linear.choosing import goes_without_tree
 from labelgrove.models.linear.classifier import LinearForest
 
 TREES = ("k-means", "hierarchy")
@@ -66,8 +66,8 @@ class Bonsai(LinearForest):
     max_leaf: int | None = setting(
         None,
         "Labels below a node of the last level of a k-means tree at most. Up to twice as many "
-        "labels need no tree at all. None for 200, or for no tree where training takes seconds "
-        "without one, unless a number of trees is given.",
+        "labels need no tree at all. None for 200, or for no tree where labels have fewer than 20 "
+        "documents on average and training takes seconds without one; not if trees is given.",
         least=1,
         search=Whole(50, 400, log=True),
     )
@@ -121,9 +121,11 @@ class Bonsai(LinearForest):
     def _prefers_flat(self, X: csr_array, Y: csr_array, context: FitContext) -> bool:
         """Tell whether it goes without a tree that nobody has asked for."""
         asked = self.max_leaf is not None or self.trees is not None
-        if asked or not trains_quickly(X.nnz, Y.shape[1]):
+        if asked or not goes_without_tree(X, Y):
             return False
-        context.run.progress.say(f"no label tree: {Y.shape[1]:,} labels train quickly without one")
+        context.run.progress.say(
+            f"no label tree: {Y.shape[1]:,} labels have few documents and train quickly without"
+        )
         return True
 
     @property

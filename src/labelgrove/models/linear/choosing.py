@@ -6,9 +6,12 @@ nDCG@5: see benchmarks/quality/defaults.md.
 
 from __future__ import annotations
 
+from scipy.sparse import csr_array
+
 COST_OF_MANY = 0.2  # what fits from some 30,000 documents on
 COST_OF_FEW = 500.0  # divided by the number of documents, and added
 MOST = 2.0  # fits 300 documents; fewer were not tried
+RARE = 20  # documents of a label, on average, below which trees are behind
 QUICK = 2e9  # values of X times labels that one core trains without a tree in some five seconds
 
 
@@ -26,14 +29,18 @@ def cost_for(n_documents: int) -> float:
     return float(f"{min(MOST, COST_OF_MANY + COST_OF_FEW / n_documents):.2g}")
 
 
-def trains_quickly(n_values: int, n_labels: int) -> bool:
-    """Tell whether classifiers of all labels learn from all documents in seconds.
+def goes_without_tree(X: csr_array, Y: csr_array) -> bool:
+    """Tell whether labels are better off without a tree, and training takes seconds so.
+
+    A tree groups labels by their documents. Where labels have few, it often puts them in the wrong
+    place, and classifiers of all labels that learn from all documents rank better.
 
     Parameters
     ----------
-    n_values
-        Stored values of the features of all documents.
-    n_labels
-        Number of labels.
+    X
+        Features, shape (n, D).
+    Y
+        Labels, shape (n, L).
     """
-    return n_values * n_labels <= QUICK
+    values, positives, n_labels = int(X.nnz), int(Y.nnz), int(Y.shape[1])
+    return positives < RARE * n_labels and values * n_labels <= QUICK

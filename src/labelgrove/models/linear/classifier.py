@@ -61,8 +61,8 @@ class LinearForest(Classifier):
     cost: float | None = setting(
         1.0,
         "Weight of the training errors against the size of the weights. A larger value fits the "
-        "training documents more closely. None chooses it by the number of documents: from 2 for "
-        "up to 280 of them down to 0.2 for 100,000 and more.",
+        "training documents more closely. None chooses it by the number of documents, for tail=1: "
+        "from 2 for a few hundred of them down to 0.2 for 100,000.",
         least=1e-6,  # beyond these bounds float32 is too small or too coarse
         most=1e6,
         search=Real(0.02, 5.0, log=True),
