@@ -111,10 +111,6 @@ class LinearForest(Classifier):
     forest_: Forest
     dense_weight_: float = 0.0  # as of models saved before there was such a weight
 
-    def check_needs(self) -> None:
-        """Refuse a name of dense vectors that names none."""
-        self.views()
-
     def views(self) -> dict[str, ViewSpec]:
         """Return tf-idf and, unless they do not help, the dense vectors."""
         views = super().views()
@@ -164,7 +160,9 @@ class LinearForest(Classifier):
         """Return the sparse features (n, D) and, if it reads them, the dense ones (n, d)."""
         if "dense" not in self.views():
             # a model around this one may still give a view that turned out not to help
-            return self._rows(X["text"] if isinstance(X, Views) and "text" in X else X), None
+            if self.dense and isinstance(X, Views) and "text" in X:
+                X = X["text"]
+            return self._rows(X), None
         if not isinstance(X, Views) or not {"text", "dense"} <= X.keys():
             given = f"the views {', '.join(X)}" if isinstance(X, Views) else type(X).__name__
             raise InputError(

@@ -139,7 +139,7 @@ def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
 
     rows = level.rows(task.node)
     own = kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch())
-    return Documents(rows, *own, x.dense)
+    return Documents(rows, *own, dense=x.dense)
 
 
 def train_task(x: FrequentFirst, level: Level, solver: Solver, task: NodeTask) -> Chunk:
