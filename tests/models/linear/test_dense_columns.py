@@ -264,6 +264,7 @@ def test_vectors_that_mean_nothing_are_not_asked_for(tmp_path):
         assert_same_ranking(each.rank(X, 5), plain.rank(X["text"], 5))
         assert each.explain(X["text"], 0, 0).parts == ()
     assert model.fresh().views().keys() == {"text", "dense"}
+    assert model.fit(*planted()).dense_weight_ > 0, "a second fit asks again"
 
 
 def test_few_documents_get_a_weight_unchecked():
