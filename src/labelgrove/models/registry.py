@@ -66,6 +66,12 @@ MODELS: Registry[Classifier] = Registry(
             "Jiang et al. 2021",
             "transformers",
         ),
+        "xr-transformer": Entry(
+            "labelgrove.models.neural.xr_transformer:XrTransformer",
+            "an encoder learns from coarse clusters to labels, then ranks beside tf-idf in bonsai",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
         "aplc-xlnet": Entry(
             "labelgrove.models.neural.aplc_xlnet:AplcXlnet",
             "any pretrained transformer, rare labels in clusters behind gates",

@@ -386,7 +386,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
-        below = trial.candidates_.below_others(len(trial.networks_))
+        below = trial.candidates_.below_others(len(passes))
         epochs = [self._epochs_of(each) for each in below]
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
         if context.validation is not None:

@@ -21,8 +21,8 @@ How we read it, and where we differ:
   *Prediction*: a cluster's probability times a label's, over the best clusters.
 - *Bias*: labels and clusters have a bias that begins with their frequency; the paper's labels have
   none, and ``prior="none"`` is closest to it.
-- *Learning rates*: the paper has one, 1e-4, and many epochs. Ours are three, for few epochs: that of
-  the encoder, of the bottleneck, and of labels and clusters. The paper averages weights in late
+- *Learning rates*: the paper has one, 1e-4, and many epochs. Ours are three, for few epochs: that
+  of the encoder, of the bottleneck, and of labels and clusters. The paper averages weights in late
   epochs (``average_from``); we do not by default.
 - *Ensemble*: the published scores average BERT, RoBERTa and XLNet; combine three taggers for that.
 """
