@@ -242,7 +242,7 @@ def test_kernel_scores_all_children_of_a_root(narrow_blocks):
         for first, last in ((0, 150), (17, 20), (5, 5)):  # with a table of features, and without
             found = np.full((last - first, N_LABELS), np.nan, np.float32)
             chain_kernels.score_root(
-                *(X.indptr, X.indices, X.data, first, last, root, model.forest_.tables, found)
+                *(X.indptr, X.indices, X.data, None, first, last, root, model.forest_.tables, found)
             )
             wanted = X.toarray()[first:last] @ text + bias
             np.testing.assert_allclose(found, wanted, atol=1e-5)
@@ -304,9 +304,9 @@ def test_batches_change_nothing(threads, monkeypatch):
     monkeypatch.setattr(classifier_chain, "CELLS", 7 * N_LABELS * threads)
     sizes, original = [], ClassifierChain._rank_rows
 
-    def noted(self, X, first, last, k):
+    def noted(self, X, dense, first, last, k):
         sizes.append(last - first)
-        return original(self, X, first, last, k)
+        return original(self, X, dense, first, last, k)
 
     monkeypatch.setattr(ClassifierChain, "_rank_rows", noted)
     parts = model.rank(X, 5)

@@ -67,7 +67,7 @@ class Plain:
                 rows = training_kernels.compress(
                     np.vstack([weights, bias]), len(bias), every, every, TINY
                 )
-                yield task, tasks.Chunk(*rows, bias)
+                yield task, tasks.Chunk(*rows, bias, np.empty((len(bias), 0), np.float32))
 
     def children(self, level, node):
         offsets, nodes = self.tree.children(level)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import forest_kernels, training_kernels
-from labelgrove.models.linear.forest import Tables
+from labelgrove.models.linear.forest import NO_DENSE, Tables
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=50, deadline=None)
@@ -150,6 +150,7 @@ def tables(rng, n_features, density):
         entry_label=labels.astype(np.uint8),
         entry_value=values.astype(np.int16),
         n_features=n_features,
+        **NO_DENSE,
     )
     return steps * np.repeat(STEPS[1:], [4, 3]), bias, found
 
@@ -160,7 +161,7 @@ def score(X, visits, rows, arrays, node, chunk, place=None):
     out_ptr = np.arange(len(rows), dtype=np.int64) * 7
     place = np.empty(0, np.int32) if place is None else place
     place = forest_kernels.score_chunk(
-        *(X.indptr, X.indices, X.data, rows, visits, out_ptr, out.ravel(), node, chunk),
+        *(X.indptr, X.indices, X.data, None, rows, visits, out_ptr, out.ravel(), node, chunk),
         *(arrays, place),
     )
     assert (place == -1).all(), "the scratch must be left as it was"

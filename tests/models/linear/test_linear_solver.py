@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import training_kernels
+from labelgrove.models.linear.dense_kernels import DenseRows
 
 
 def with_constant(X):
@@ -48,17 +49,28 @@ def optimum(A, sign, cost, logistic):
 
 
 def solve(
-    X, Y, cost=1.0, logistic=False, epochs=3000, tolerance=1e-5, seed=1, true_cost=None, padding=0
-):
-    """Return weights (features + 1, labels) and what the solver says; ``true_cost`` (labels,)."""
+    X, Y, cost=1.0, logistic=False, epochs=3000, tolerance=1e-5, seed=1, true_cost=None, padding=0,
+    n_dense=0,
+):  # fmt: skip
+    """Return weights (features + 1, labels) and what the solver says; ``true_cost`` (labels,).
+
+    The last ``n_dense`` columns of X are given as a dense block, whose rows lie in another order.
+    """
     n_labels = Y.shape[1]
     weights = np.zeros((X.shape[1] + 1, n_labels + padding), np.float32)
     true_cost = np.full(n_labels, cost) if true_cost is None else true_cost
+    dense = None
+    if n_dense:
+        rows = np.random.default_rng(seed).permutation(X.shape[0]).astype(np.int32)
+        vectors = np.empty((X.shape[0], n_dense), np.float32)
+        vectors[rows] = X.toarray()[:, -n_dense:]
+        dense = DenseRows(vectors, rows)
+        X = csr_array(X[:, :-n_dense])
     used = training_kernels.solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
         *(np.float32(cost), np.asarray(true_cost, np.float32), logistic),
-        *(epochs, np.float32(tolerance), seed, None),
+        *(epochs, np.float32(tolerance), seed, None, dense),
     )
     assert not weights[:, n_labels:].any(), "columns beyond the labels stay zero"
     return weights[:, :n_labels], used

@@ -13,10 +13,11 @@ ZERO = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
-def score_root(indptr, indices, data, first, last, root, tables, out):
+def score_root(indptr, indices, data, dense, first, last, root, tables, out):
     """Write the scores of all children of a root into ``out`` of shape (n, children).
 
-    Rows are those from ``first`` to before ``last`` of a csr matrix; columns are the children in
+    Rows are those from ``first`` to before ``last`` of a csr matrix, with dense columns beside it
+    or None; columns are the children in
     their order in ``tables``.
     """
     n, width = out.shape
@@ -27,7 +28,7 @@ def score_root(indptr, indices, data, first, last, root, tables, out):
     scratch = np.empty(0, np.int32)
     for chunk in range(tables.chunk_ptr[root], tables.chunk_ptr[root + 1]):
         scratch = score_chunk(
-            indptr, indices, data, rows, visits, places, flat, root, chunk, tables, scratch
+            indptr, indices, data, dense, rows, visits, places, flat, root, chunk, tables, scratch
         )
 
 

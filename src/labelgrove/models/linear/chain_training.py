@@ -37,6 +37,7 @@ def train_chains(
     solver: Solver,
     run: Run,
     threads: int | None,
+    dense: NDArray[np.float32] | None = None,
 ) -> tuple[Forest, csr_array]:
     """Train the classifiers of chains of labels.
 
@@ -59,6 +60,8 @@ def train_chains(
         Folder, resume and progress.
     threads
         Threads; None for all cores.
+    dense
+        Dense columns beside X, shape (n, d), or None.
 
     Returns
     -------
@@ -73,8 +76,9 @@ def train_chains(
     n_features, n_labels = X.shape[1], Y.shape[1]
     trees = [LabelTree([np.zeros(n_labels, np.int32)])] * len(orders)
     more = [np.array(link), *(np.asarray(order, np.int64) for order in orders)]
+    more += [] if dense is None else [dense]
     checkpoint = TaskCheckpoint(run, fingerprint(X, Y, trees, solver, more) if run.folder else "")
-    train = partial(_train_task, FrequentFirst(X), link)
+    train = partial(_train_task, FrequentFirst(X, dense), link)
 
     def level_of(number: int, level: int, done: object) -> Level:
         return Level(csr_array(Y[:, orders[number]]), trees[number], level)
@@ -98,11 +102,11 @@ def _train_task(
     ptr, places = level.children(documents.rows, task.node, 0, n_earlier)
     rows = places + np.int32(n_text)
     earlier = kernels.EarlierLabels(ptr, rows, n_text + task.first, np.float32(link))
-    weights = zero_weights(n_text + n_earlier, task, x)
+    weights = zero_weights(n_text + n_earlier + documents.n_dense, task, x)
     solve(documents, level, solver, task, weights, earlier)
     behind = x.X.shape[1] + np.arange(n_earlier, dtype=np.int32)
     features = np.concatenate([x.order[documents.features], behind])
-    return compressed(weights, features, task, solver)
+    return compressed(weights, features, documents.n_dense, task, solver)
 
 
 def _split(

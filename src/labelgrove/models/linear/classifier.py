@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from labelgrove.core.errors import InputError
@@ -14,8 +15,10 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
-from labelgrove.core.types import Explanation, FitContext
+from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelTree
+from labelgrove.models.dense import dense_view
+from labelgrove.models.linear.dense_weight import choose_dense_weight
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.solver import LOSSES, Loss, Solver
 from labelgrove.models.linear.training import train_forest
@@ -35,10 +38,15 @@ class LinearForest(Classifier):
     exp(-max(0, 1 - s)^2), which is 1 for every score above 1, so that a text with many labels
     has many best ones.
 
+    With ``dense``, the classifiers also read the vector of the whole text, as dense columns
+    beside tf-idf: X is then a `Views` of ``"text"`` (n, D) and ``"dense"`` (n, d).
+
     Attributes
     ----------
     forest_
         The trees with their classifiers.
+    dense_weight_
+        Factor of the dense vectors; 0 where there are none or they do not help.
     """
 
     sharpness: float = setting(
@@ -77,6 +85,20 @@ class LinearForest(Classifier):
         most=1,
     )
 
+    dense: str = setting(
+        "",
+        "Vectors of whole texts to read beside tf-idf: 'static:NAME' for static vectors of "
+        "model2vec, or the NAME of a sentence encoder; NAME is a folder or a name on the Hugging "
+        "Face hub. Empty for none.",
+    )
+    dense_weight: float | None = setting(
+        None,
+        "Length of these vectors beside those of tf-idf, whose length is 1. None to choose it on "
+        "held-out documents among 0, 0.25, 0.5 and 1, where 0 does without them.",
+        least=0,
+        most=100,
+    )
+
     threads: int | None = setting(
         None, "Number of threads; None for all cores. The result does not depend on it."
     )
@@ -87,13 +109,25 @@ class LinearForest(Classifier):
     negatives: int = 0
 
     forest_: Forest
+    dense_weight_: float = 0.0  # as of models saved before there was such a weight
+
+    def check_needs(self) -> None:
+        """Refuse a name of dense vectors that names none."""
+        self.views()
+
+    def views(self) -> dict[str, ViewSpec]:
+        """Return tf-idf and, unless they do not help, the dense vectors."""
+        views = super().views()
+        fitted = "forest_" in vars(self)
+        weight = self.dense_weight_ if fitted else self.dense_weight
+        return {**views, "dense": dense_view(self.dense)} if self.dense and weight != 0 else views
 
     def _grow(self, X: csr_array, Y: csr_array, context: FitContext) -> list[LabelTree]:
         """Return the trees to train; a model whose labels are not in trees overrides `_train`."""
         raise NotImplementedError
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        X = self._rows(X)
+        X, dense = self._columns(X)
         if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
             X = X.copy()
             X.sum_duplicates()
@@ -108,12 +142,44 @@ class LinearForest(Classifier):
             sharpness=float(self.sharpness) if self.negatives else 1.0,
             tail=float(self.tail),
         )
-        self._train(X, Y, solver, context)
+        weight = 0.0 if dense is None else self.dense_weight
+        if dense is not None and weight is None:
+            weight = choose_dense_weight(X, dense, Y, solver, context.run.progress, self.threads)
+        self._train(X, _scaled(dense, float(weight or 0.0)), Y, solver, context)
+        self.dense_weight_ = float(weight or 0.0)
 
-    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
-        """Learn from features (n, D) and labels (n, L)."""
+    def _train(
+        self,
+        X: csr_array,
+        dense: NDArray[np.float32] | None,
+        Y: csr_array,
+        solver: Solver,
+        context: FitContext,
+    ) -> None:
+        """Learn from features (n, D), dense columns (n, d) or None, and labels (n, L)."""
         trees = self._grow(X, Y, context)
-        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads)
+        self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads, dense)
+
+    def _columns(self, X: Features) -> tuple[csr_array, NDArray[np.float32] | None]:
+        """Return the sparse features (n, D) and, if it reads them, the dense ones (n, d)."""
+        if "dense" not in self.views():
+            # a model around this one may still give a view that turned out not to help
+            return self._rows(X["text"] if isinstance(X, Views) and "text" in X else X), None
+        if not isinstance(X, Views) or not {"text", "dense"} <= X.keys():
+            given = f"the views {', '.join(X)}" if isinstance(X, Views) else type(X).__name__
+            raise InputError(
+                f"{self.name} with dense={self.dense!r} needs the views 'text' and 'dense', not "
+                f"{given}: give both as Views, or use Tagger"
+            )
+        dense = X["dense"]
+        if not isinstance(dense, np.ndarray) or dense.ndim != 2 or not dense.shape[1]:
+            raise InputError(
+                f"the view 'dense' must be an array of documents x numbers, not "
+                f"{type(dense).__name__} of shape {dense.shape}"
+            )
+        if not np.isfinite(dense).all():
+            raise InputError("the view 'dense' holds values that are not finite")
+        return self._rows(X["text"]), np.ascontiguousarray(dense, np.float32)
 
     def _rows(self, X: Features) -> csr_array:
         """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
@@ -130,28 +196,38 @@ class LinearForest(Classifier):
         indices, indptr = rows.indices.astype(kind), rows.indptr.astype(kind)
         return csr_array((rows.data, indices, indptr), shape=rows.shape)
 
-    def _known_rows(self, X: Features) -> csr_array:
-        """Return `_rows` of features like those it learned from."""
-        rows = self._rows(X)
+    def _known_columns(self, X: Features) -> tuple[csr_array, NDArray[np.float32] | None]:
+        """Return `_columns` of features like those it learned from, the dense ones scaled."""
+        rows, dense = self._columns(X)
         if rows.shape[1] != self.forest_.n_features:
             raise InputError(
                 f"X has {rows.shape[1]:,} features, but {self.name} learned from "
                 f"{self.forest_.n_features:,}: use the featurizer it was trained with"
             )
-        return rows
+        if dense is not None and dense.shape[1] != self.forest_.n_dense:
+            raise InputError(
+                f"the view 'dense' has {dense.shape[1]:,} columns, but {self.name} learned from "
+                f"{self.forest_.n_dense:,}: use the vectors it was trained with"
+            )
+        return rows, _scaled(dense, self.dense_weight_)
 
     def _rank(self, X: Features, k: int) -> Ranking:
+        rows, dense = self._known_columns(X)
         return self.forest_.rank(
-            self._known_rows(X), k, self.beam, self.sharpness, self.threads, self.carry
+            rows, k, self.beam, self.sharpness, self.threads, self.carry, dense=dense
         )
 
     def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return each feature's share in the scores along the label's path, over all trees."""
-        row = self._known_rows(X)[np.array([i])]
+        rows, dense = self._known_columns(X)
+        row = rows[np.array([i])]
         row.sum_duplicates()
         shares = self.forest_.path_weights(label, row.indices) * row.data
-        spoke = shares != 0
-        return Explanation(row.indices[spoke], shares[spoke] / len(self.forest_.roots))
+        spoke, n_trees = shares != 0, len(self.forest_.roots)
+        parts: tuple[tuple[str, float], ...] = ()
+        if dense is not None:
+            parts = (("meaning", float(self.forest_.path_dense(label) @ dense[i]) / n_trees),)
+        return Explanation(row.indices[spoke], shares[spoke] / n_trees, parts=parts)
 
     def state(self) -> dict[str, Any]:
         """Return the forest's arrays beside the other state."""
@@ -164,3 +240,8 @@ class LinearForest(Classifier):
         self.forest_ = Forest.from_state(state)
         names = Forest.names()
         super().set_state({name: value for name, value in state.items() if name not in names})
+
+
+def _scaled(dense: NDArray[np.float32] | None, weight: float) -> NDArray[np.float32] | None:
+    """Return dense columns times their weight, or None where there are none or it is 0."""
+    return None if dense is None or not weight else dense * np.float32(weight)

@@ -83,7 +83,14 @@ class ClassifierChain(LinearForest):
 
     links_: csr_array
 
-    def _train(self, X: csr_array, Y: csr_array, solver: Solver, context: FitContext) -> None:
+    def _train(
+        self,
+        X: csr_array,
+        dense: NDArray[np.float32] | None,
+        Y: csr_array,
+        solver: Solver,
+        context: FitContext,
+    ) -> None:
         n_labels = Y.shape[1]
         if n_labels > TOO_MANY:
             raise InputError(
@@ -97,7 +104,7 @@ class ClassifierChain(LinearForest):
             )
         orders = [self._order(Y, number) for number in range(self.chains)]
         self.forest_, self.links_ = train_chains(
-            X, Y, orders, float(self.link), solver, context.run, self.threads
+            X, Y, orders, float(self.link), solver, context.run, self.threads, dense
         )
 
     def _order(self, Y: csr_array, number: int) -> NDArray[np.int64]:
@@ -108,21 +115,23 @@ class ClassifierChain(LinearForest):
         return generator(self.seed, "order of a chain", number).permutation(Y.shape[1])
 
     def _rank(self, X: Features, k: int) -> Ranking:
-        rows = self._known_rows(X)
+        rows, dense = self._known_columns(X)
         n = rows.shape[0]
         n_threads = 1 if n <= FEW else workers(self.threads)
         size = max(1, min(-(-n // n_threads), CELLS // (self.n_labels_ * n_threads)))
         starts = range(0, n, size)
 
         def work(first: int) -> Ranking:
-            return self._rank_rows(rows, first, min(first + size, n), k)
+            return self._rank_rows(rows, dense, first, min(first + size, n), k)
 
         if n_threads == 1:
             return Ranking.concatenate([*map(work, starts)] or [Ranking.empty(0, k)])
         with ThreadPoolExecutor(n_threads) as pool:
             return Ranking.concatenate(list(pool.map(work, starts)))
 
-    def _rank_rows(self, X: csr_array, first: int, last: int, k: int) -> Ranking:
+    def _rank_rows(
+        self, X: csr_array, dense: NDArray[np.float32] | None, first: int, last: int, k: int
+    ) -> Ranking:
         """Rank the rows from ``first`` to before ``last``, by the mean of all chains."""
         from labelgrove.models.linear import chain_kernels as kernels
 
@@ -132,7 +141,9 @@ class ClassifierChain(LinearForest):
         # float32 would round the probabilities of labels that are nearly sure to the same 1
         total = np.zeros(shape, np.float64)
         for number, root in enumerate(self.forest_.roots.tolist()):
-            kernels.score_root(X.indptr, X.indices, X.data, first, last, root, tables, scores)
+            kernels.score_root(
+                *(X.indptr, X.indices, X.data, dense, first, last, root, tables, scores)
+            )
             kernels.follow(
                 *(scores, links.indptr[number * shape[1] :], links.indices, links.data),
                 tables.child[tables.child_ptr[root] : tables.child_ptr[root + 1]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ FEW = 8  # rows that are not worth a second thread
 NAMED = 100
 CHUNK = 256  # children of a chunk at most: their numbers fit into a byte
 STEPS = 32767  # weights are whole numbers of steps up to this
+DENSE_STEPS = 127  # so are those of dense columns: their many small errors cancel out
 
 
 class Tables(NamedTuple):
@@ -29,7 +30,7 @@ class Tables(NamedTuple):
     Nodes of all trees are numbered together; the children of node v are
     ``child[child_ptr[v]:child_ptr[v + 1]]``. All paths of a tree are equally long; on the last
     level children are labels. The weights of a node lie in one or more chunks, each for a run of
-    its children: sparse rows by feature.
+    its children: sparse rows by feature, and as many dense weights for each child.
 
     Parameters
     ----------
@@ -54,6 +55,13 @@ class Tables(NamedTuple):
         Child within the chunk, and weight in steps, shape (e,).
     n_features
         Width of X.
+    dense_value
+        Weights of the dense columns in steps, shape (m d,): of a chunk with s children from the
+        m-th one on, ``dense_value[m * d : (m + s) * d]`` is an array of shape (d, s).
+    dense_scale
+        The step of each child's dense weights, shape (m,).
+    n_dense
+        Number of dense columns d; may be 0.
     """
 
     child_ptr: NDArray[np.int64]
@@ -69,6 +77,17 @@ class Tables(NamedTuple):
     entry_label: NDArray[np.uint8]
     entry_value: NDArray[np.int16]
     n_features: int
+    dense_value: NDArray[np.int8]
+    dense_scale: NDArray[np.float32]
+    n_dense: int
+
+
+# of a forest that was saved before there were dense columns
+NO_DENSE = {
+    "dense_value": np.empty(0, np.int8),
+    "dense_scale": np.empty(0, np.float32),
+    "n_dense": 0,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +113,11 @@ class Forest:
         """Width of X."""
         return self.tables.n_features
 
+    @property
+    def n_dense(self) -> int:
+        """Number of dense columns."""
+        return self.tables.n_dense
+
     def state(self) -> dict[str, Any]:
         """Return all arrays by name."""
         return {"roots": self.roots, "depths": self.depths, **self.tables._asdict()}
@@ -106,7 +130,8 @@ class Forest:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Forest:
         """Return the forest that had this state, among which there may be other names."""
-        tables = Tables(**{name: state[name] for name in Tables._fields})
+        known = {**NO_DENSE, **state}
+        tables = Tables(**{name: known[name] for name in Tables._fields})
         return cls(state["roots"], state["depths"], tables)
 
     def path_weights(self, label: int, features: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
@@ -120,6 +145,26 @@ class Forest:
             Feature numbers, shape (m,), as is the result.
         """
         total = np.zeros(len(features), np.float32)
+        for node, child in self._paths(label):
+            total += self._weights(node, child, features)
+        return total
+
+    def path_dense(self, label: int) -> NDArray[np.float32]:
+        """Return the weights of the dense columns summed along the label's path, shape (d,)."""
+        tables = self.tables
+        total = np.zeros(tables.n_dense, np.float32)
+        for node, child in self._paths(label):
+            chunk, first = self._chunk(node, child), int(tables.child_ptr[node])
+            begin = int(tables.chunk_child[chunk])
+            last = chunk + 1 == tables.chunk_ptr[node + 1]
+            end = int(tables.child_ptr[node + 1]) - first if last else tables.chunk_child[chunk + 1]
+            cells = slice((first + begin) * tables.n_dense, (first + int(end)) * tables.n_dense)
+            values = tables.dense_value[cells].reshape(tables.n_dense, int(end) - begin)
+            total += values[:, child - begin] * tables.dense_scale[first + child]
+        return total
+
+    def _paths(self, label: int) -> Iterator[tuple[int, int]]:
+        """Yield the nodes above a label and its place among their children, of all trees."""
         child_ptr, child = self.tables.child_ptr, self.tables.child
         owner = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
         ends = [*self.roots[1:].tolist(), len(child_ptr) - 1]
@@ -131,11 +176,10 @@ class Forest:
             place = int(leaves[np.flatnonzero(child[leaves] == label)[0]])
             for _ in range(depth):
                 node = int(owner[place])
-                total += self._weights(node, place - int(child_ptr[node]), features)
+                yield node, place - int(child_ptr[node])
                 if node != root:
                     above = places[owner[places] < inner]
                     place = int(above[np.flatnonzero(child[above] == node)[0]])
-        return total
 
     def _inner(self, root: int, depth: int) -> int:
         """Return the first node of a tree's last level."""
@@ -152,8 +196,7 @@ class Forest:
         """Return the weights of features in the classifier of one child, shape (m,)."""
         tables = self.tables
         found = np.zeros(len(features), np.float32)
-        chunks = range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1])
-        chunk = max(c for c in chunks if tables.chunk_child[c] <= child)
+        chunk = self._chunk(node, child)
         first, last = tables.chunk_rows[chunk], tables.chunk_rows[chunk + 1]
         rows = first + np.searchsorted(tables.row_feature[first:last], features)
         for i in np.flatnonzero(rows < last):
@@ -165,6 +208,11 @@ class Forest:
                 found[i] = tables.entry_value[entries][own].sum() * tables.chunk_scale[chunk]
         return found
 
+    def _chunk(self, node: int, child: int) -> int:
+        """Return the chunk with the weights of a child of a node."""
+        chunks = range(self.tables.chunk_ptr[node], self.tables.chunk_ptr[node + 1])
+        return max(c for c in chunks if self.tables.chunk_child[c] <= child)
+
     def rank(
         self,
         X: csr_array,
@@ -173,6 +221,8 @@ class Forest:
         sharpness: float,
         threads: int | None = None,
         carry: float = 1.0,
+        *,
+        dense: NDArray[np.float32] | None = None,
     ) -> Ranking:
         """Return the best k labels of each row, averaged over the trees.
 
@@ -190,6 +240,8 @@ class Forest:
             Threads; None for all cores.
         carry
             A label's score is its own probability times that of its path to this power.
+        dense
+            Dense columns beside X, shape (n, n_dense), or None where there are none.
         """
         labels = np.empty((X.shape[0], k), np.int32)
         scores = np.empty((X.shape[0], k), np.float32)
@@ -201,7 +253,7 @@ class Forest:
 
         def work(first: int) -> None:
             part = slice(first, min(first + rows, X.shape[0]))
-            self._rank_rows(X, part, beam, sharpness, carry, labels[part], scores[part])
+            self._rank_rows(X, dense, part, beam, sharpness, carry, labels[part], scores[part])
 
         starts = range(0, X.shape[0], max(rows, 1))
         if n_threads == 1:
@@ -215,6 +267,7 @@ class Forest:
     def _rank_rows(
         self,
         X: csr_array,
+        dense: NDArray[np.float32] | None,
         rows: slice,
         beam: int,
         sharpness: float,
@@ -232,7 +285,7 @@ class Forest:
         logps = np.empty(shape, np.float32) if several else scores[None]
         for number, (root, depth) in enumerate(zip(self.roots, self.depths, strict=True)):
             kernels.rank_rows(
-                *(X.indptr, X.indices, X.data, rows.start, rows.stop, int(root), int(depth)),
+                *(X.indptr, X.indices, X.data, dense, rows.start, rows.stop, int(root), int(depth)),
                 *(max(beam, 1), np.float32(sharpness), np.float32(carry), self.tables),
                 *(named[number], logps[number]),
             )

@@ -9,20 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.labels import LabelTree
-from labelgrove.models.linear.forest import CHUNK, STEPS, Forest, Tables
+from labelgrove.models.linear.forest import CHUNK, DENSE_STEPS, STEPS, Forest, Tables
 from labelgrove.models.linear.node_training import TINY
 from labelgrove.models.linear.tasks import Chunk, NodeTask, tasks_of
-
-CERTAIN = Chunk(  # of an only child, which needs no decision
-    *(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint8)),
-    *(np.empty(0, np.float32), np.full(1, 1e9, np.float32)),
-)
 
 
 def build_forest(
     trees: Sequence[LabelTree], done: Mapping[NodeTask, Chunk], n_features: int
 ) -> Forest:
     """Put all chunks into flat arrays, in the order of trees, levels, nodes and places."""
+    n_dense = next(iter(done.values())).dense.shape[1]
+    certain = _certain(n_dense)
     roots, child_parts, sizes, per_node = [], [], [], []
     chunks: list[Chunk] = []
     chunk_child: list[int] = []
@@ -40,11 +37,12 @@ def build_forest(
                 tasks.setdefault(task.node, []).append(task)
             for node in range(tree.n_nodes(level)):
                 runs = list(_runs(tasks.get(node, [])))
-                chunks += [_join([(task, done[task]) for task in run]) for run in runs] or [CERTAIN]
+                chunks += [_join([(task, done[task]) for task in run]) for run in runs] or [certain]
                 chunk_child += [run[0].first for run in runs] or [0]
                 per_node.append(max(len(runs), 1))
     # a step below TINY would be so coarse a number that the largest weight is more than STEPS
     scales = [np.abs(chunk.values).max(initial=TINY * STEPS) / STEPS for chunk in chunks]
+    dense = [_in_steps(chunk.dense) for chunk in chunks]
     return Forest(
         roots=np.array(roots, np.int32),
         depths=np.array([tree.depth for tree in trees], np.int32),
@@ -67,8 +65,26 @@ def build_forest(
                 ]
             ),
             n_features=n_features,
+            dense_value=np.concatenate([values.ravel() for values, _ in dense]),
+            dense_scale=np.concatenate([scale for _, scale in dense]),
+            n_dense=n_dense,
         ),
     )
+
+
+def _certain(n_dense: int) -> Chunk:
+    """Return what an only child has, which needs no decision."""
+    return Chunk(
+        *(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint8)),
+        *(np.empty(0, np.float32), np.full(1, 1e9, np.float32)),
+        np.zeros((1, n_dense), np.float32),
+    )
+
+
+def _in_steps(dense: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Return dense weights (children, d) as whole steps (d, children), and each child's step."""
+    scale = np.abs(dense).max(axis=1, initial=TINY * DENSE_STEPS) / DENSE_STEPS
+    return np.rint(dense.T / scale).astype(np.int8), scale.astype(np.float32)
 
 
 def _runs(tasks: list[NodeTask]) -> Iterator[list[NodeTask]]:
@@ -101,7 +117,7 @@ def _join(parts: list[tuple[NodeTask, Chunk]]) -> Chunk:
         np.concatenate([chunk.values for chunk in chunks]),
     )
     bias = np.concatenate([chunk.bias for chunk in chunks])
-    return Chunk(*[*joined, bias])
+    return Chunk(*[*joined, bias, np.concatenate([chunk.dense for chunk in chunks])])
 
 
 def _offsets(sizes: NDArray[Any]) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 import numpy as np
 from numba import njit
 
+from labelgrove.models.linear.dense_kernels import write_scores
+
 ZERO = np.float32(0.0)
 
 
@@ -22,13 +24,15 @@ def _find(features, start, end, wanted):
 
 
 @njit(cache=True, nogil=True)
-def score_chunk(indptr, indices, data, rows, visits, out_ptr, out, node, chunk, tables, place):
+def score_chunk(
+    indptr, indices, data, dense, rows, visits, out_ptr, out, node, chunk, tables, place
+):
     """Write the scores of one chunk's children for the rows that visit its node.
 
     ``visits`` are the visits, ``rows`` the row of each, and the scores of visit v go to ``out``
     from ``out_ptr[v]`` on, where all children of the node have their places. ``place`` is scratch
     as in `gather`, or empty, and is returned: many visits pay for a table of the chunk's
-    features, few are looked up one by one.
+    features, few are looked up one by one. ``dense`` are dense columns of the rows, or None.
     """
     first, last = tables.chunk_rows[chunk], tables.chunk_rows[chunk + 1]
     offset = tables.chunk_child[chunk]
@@ -45,10 +49,18 @@ def score_chunk(indptr, indices, data, rows, visits, out_ptr, out, node, chunk, 
             place = np.full(tables.n_features, -1, np.int32)
         for r in range(first, last):
             place[tables.row_feature[r]] = r - first
+    if dense is not None:
+        begin = tables.child_ptr[node] + offset
+        values = tables.dense_value[begin * tables.n_dense :][: own * tables.n_dense]
+        write_scores(
+            dense, rows, visits, out_ptr, out, offset, bias,
+            values.reshape(tables.n_dense, own), tables.dense_scale[begin : begin + own],
+        )  # fmt: skip
     for v in visits:
         i = rows[v]
         score = out[out_ptr[v] + offset :][:own]
-        score[:] = bias
+        if dense is None:
+            score[:] = bias
         for q in range(indptr[i], indptr[i + 1]):
             feature = indices[q]
             if table:
@@ -136,9 +148,11 @@ def _by_node(visit_node, n_nodes):
 
 @njit(cache=True, nogil=True)
 def rank_rows(
-    indptr, indices, data, first, last, root, depth, beam, sharpness, carry, tables, nodes, logps
+    indptr, indices, data, dense, first, last, root, depth, beam, sharpness, carry, tables, nodes, logps
 ):
     """Descend one tree for the rows from ``first`` to before ``last`` of a csr matrix.
+
+    ``dense`` are dense columns of its rows, or None: Numba compiles a version for each.
 
     On each level a node serves all rows that visit it before the next node is read. The best
     labels and their log probabilities go to ``nodes`` and ``logps`` of shape (n, k), best first,
@@ -180,7 +194,7 @@ def rank_rows(
                 end += 1
             for chunk in range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1]):
                 place = score_chunk(
-                    indptr, indices, data, visit_row, order[start:end], out_ptr, out, node, chunk,
+                    indptr, indices, data, dense, visit_row, order[start:end], out_ptr, out, node, chunk,
                     tables, place,
                 )  # fmt: skip
             start = end

@@ -26,14 +26,17 @@ class FrequentFirst:
         Shape (n, D).
     order
         The number in the original of each feature, shape (D,).
+    dense
+        Dense columns beside them, shape (n, d), or None.
     """
 
-    def __init__(self, X: csr_array) -> None:
+    def __init__(self, X: csr_array, dense: NDArray[np.float32] | None = None) -> None:
         order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         self.X = csr_array((X.data, place[X.indices], X.indptr), shape=X.shape)
         self.order = order.astype(np.int32)
+        self.dense = dense
         self._scratch = threading.local()
 
     def scratch(self) -> NDArray[np.int32]:
@@ -112,7 +115,9 @@ class Documents(NamedTuple):
     indptr, indices, data
         Their features, as of a csr array.
     features
-        The number in X of each feature, shape (d,).
+        The number in X of each feature, shape (f,).
+    dense
+        The dense columns of all rows of X, shape (n, d), or None.
     """
 
     rows: NDArray[np.int32]
@@ -120,6 +125,12 @@ class Documents(NamedTuple):
     indices: NDArray[np.int32]
     data: NDArray[np.float32]
     features: NDArray[np.int32]
+    dense: NDArray[np.float32] | None
+
+    @property
+    def n_dense(self) -> int:
+        """Number of dense columns."""
+        return 0 if self.dense is None else self.dense.shape[1]
 
 
 def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
@@ -127,19 +138,23 @@ def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
     from labelgrove.models.linear import training_kernels as kernels
 
     rows = level.rows(task.node)
-    return Documents(rows, *kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch()))
+    own = kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch())
+    return Documents(rows, *own, x.dense)
 
 
 def train_task(x: FrequentFirst, level: Level, solver: Solver, task: NodeTask) -> Chunk:
     """Train the classifiers of a task on the features of the text."""
     documents = documents_of(task, level, x)
-    weights = zero_weights(len(documents.features), task, x)
+    weights = zero_weights(len(documents.features) + documents.n_dense, task, x)
     solve(documents, level, solver, task, weights)
-    return compressed(weights, x.order[documents.features], task, solver)
+    return compressed(weights, x.order[documents.features], documents.n_dense, task, solver)
 
 
 def zero_weights(n_features: int, task: NodeTask, x: FrequentFirst) -> NDArray[np.float32]:
-    """Return the weights to begin with, shape (features + 1, at least the task's children)."""
+    """Return the weights to begin with, shape (features + 1, at least the task's children).
+
+    The dense columns are the last features.
+    """
     return x.zeros(n_features + 1, -(-(task.last - task.first) // LANES) * LANES)
 
 
@@ -164,27 +179,40 @@ def solve(
     task
         Which children of the node.
     weights
-        All zero; the last row is the bias.
+        All zero; the last row is the bias, those before it are of the dense columns.
     earlier
         The `EarlierLabels` of a chain, or None.
     """
+    from labelgrove.models.linear import dense_kernels
     from labelgrove.models.linear import training_kernels as kernels
 
+    dense = None
+    if documents.dense is not None:
+        dense = dense_kernels.DenseRows(documents.dense, documents.rows)
     true_ptr, true = level.children(documents.rows, task.node, task.first, task.last)
     seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
     kernels.solve(
         *(documents.indptr, documents.indices, documents.data, true_ptr, true, weights),
         *(np.float32(solver.cost), level.true_cost(task, solver), solver.loss == "logistic"),
-        *(solver.epochs, np.float32(solver.tolerance), seed % 2**31, earlier),
+        *(solver.epochs, np.float32(solver.tolerance), seed % 2**31, earlier, dense),
     )
 
 
 def compressed(
-    weights: NDArray[np.float32], features: NDArray[np.int32], task: NodeTask, solver: Solver
+    weights: NDArray[np.float32],
+    features: NDArray[np.int32],
+    n_dense: int,
+    task: NodeTask,
+    solver: Solver,
 ) -> Chunk:
-    """Return the weights that reach the threshold; ``features`` are the numbers of their rows."""
+    """Return the weights that reach the threshold, and all of the dense columns.
+
+    ``features`` are the numbers of the first rows of ``weights``; ``n_dense`` rows for the dense
+    columns and one for the bias follow.
+    """
     from labelgrove.models.linear import training_kernels as kernels
 
     n_labels, threshold = task.last - task.first, max(solver.threshold, TINY)
     kept = kernels.compress(weights, n_labels, features, np.argsort(features), threshold)
-    return Chunk(*[*kept, weights[-1, :n_labels].copy()])
+    dense = weights[len(features) : len(features) + n_dense, :n_labels]
+    return Chunk(*[*kept, weights[-1, :n_labels].copy(), dense.T.copy()])

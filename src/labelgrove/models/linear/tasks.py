@@ -26,7 +26,7 @@ class NodeTask(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a task learns: sparse rows by feature, and a bias per child.
+    """What a task learns: sparse rows by feature, and a bias and d dense weights per child.
 
     In a chain, the labels are features behind those of the text, in the order of the chain.
     """
@@ -36,6 +36,7 @@ class Chunk(NamedTuple):
     labels: NDArray[np.uint8]
     values: NDArray[np.float32]
     bias: NDArray[np.float32]
+    dense: NDArray[np.float32]
 
 
 def tasks_of(number: int, tree: LabelTree, level: int) -> Iterator[NodeTask]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.threads import workers
@@ -26,6 +27,7 @@ def train_forest(
     solver: Solver,
     run: Run,
     threads: int | None,
+    dense: NDArray[np.float32] | None = None,
 ) -> Forest:
     """Train every classifier of some label trees.
 
@@ -48,17 +50,20 @@ def train_forest(
         Folder, resume and progress.
     threads
         Threads; None for all cores.
+    dense
+        Dense columns beside X, shape (n, d), or None.
     """
     X = csr_array(X, dtype=np.float32)
     # a checksum reads all of X: only where there is something to compare it with
-    checkpoint = TaskCheckpoint(run, fingerprint(X, Y, trees, solver) if run.folder else "")
-    x = FrequentFirst(X)
+    more = () if dense is None else (dense,)
+    checkpoint = TaskCheckpoint(run, fingerprint(X, Y, trees, solver, more) if run.folder else "")
+    x = FrequentFirst(X, dense)
 
     def level_of(number: int, level: int, done: dict[NodeTask, Chunk]) -> Level:
         here = Level(Y, trees[number], level)
         if level and solver.negatives:
             above = _upper_part(trees[number], number, level, done, X.shape[1])
-            here.add(_likely(X, above, trees[number].n_nodes(level), solver, threads))
+            here.add(_likely(X, dense, above, trees[number].n_nodes(level), solver, threads))
         return here
 
     work = partial(train_task, x)
@@ -125,9 +130,14 @@ def _upper_part(
 
 
 def _likely(
-    X: csr_array, above: Forest, n_nodes: int, solver: Solver, threads: int | None
+    X: csr_array,
+    dense: NDArray[np.float32] | None,
+    above: Forest,
+    n_nodes: int,
+    solver: Solver,
+    threads: int | None,
 ) -> csr_array:
     """Return the nodes of a tree's last level that it finds most likely, shape (n, n_nodes)."""
     beam = max(10, solver.negatives)
-    found = above.rank(X, min(solver.negatives, n_nodes), beam, solver.sharpness, threads)
+    found = above.rank(X, min(solver.negatives, n_nodes), beam, solver.sharpness, threads, dense=dense)
     return found.to_csr(n_nodes)

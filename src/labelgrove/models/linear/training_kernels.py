@@ -11,6 +11,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from labelgrove.models.linear.dense_kernels import (
+    BLOCK,
+    add_block_scores,
+    move_weights,
+    note_change,
+    score_block,
+)
+
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
 # approximate reciprocals (arcp) would be taken in vectors but not in scalars: which of the two
@@ -174,7 +182,7 @@ def _score_earlier(rows, weights, own, link, score, seen):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def solve(
     indptr, indices, data, true_ptr, true, weights, cost, true_cost, logistic, epochs, tolerance,
-    seed, earlier,
+    seed, earlier, dense,
 ):  # fmt: skip
     """Train the classifiers of all labels of a node at once, by dual coordinate descent.
 
@@ -189,7 +197,8 @@ def solve(
     rows finds no violation. Returns the number of epochs and of rows visited.
 
     ``earlier`` is None, or `EarlierLabels` for a chain. Numba compiles a version for each, and
-    the one for None has no code for chains.
+    the one for None has no code for chains. So it is with ``dense``, None or `DenseRows` of d
+    columns, whose weights are the d rows before the bias.
     """
     if earlier is not None:
         earlier_ptr, earlier_rows, own, link = earlier
@@ -197,6 +206,14 @@ def solve(
     n_features = weights.shape[0] - 1
     n_labels = len(true_cost)
     width = weights.shape[1]
+    if dense is not None:
+        vectors, documents = dense
+        d = vectors.shape[1]
+        dense_weights = weights[n_features - d : n_features]
+        block, moved = np.zeros((BLOCK, d), np.float32), np.empty((BLOCK, d), np.float32)
+        dense_scores = np.empty((BLOCK, width), np.float32)
+        changes = np.empty((BLOCK, width), np.float32)
+        size, at, n_moved = 0, 0, 0
     start = np.float32(cost * 1e-3) if logistic else ZERO
     # of the row at hand, for each label: these are of rows without it
     sign = np.full(n_labels, -ONE)
@@ -209,6 +226,9 @@ def solve(
         total = ONE
         for p in range(indptr[i], indptr[i + 1]):
             total += data[p] * data[p]
+        if dense is not None:
+            for f in range(d):
+                total += vectors[documents[i], f] * vectors[documents[i], f]
         square[i] = total
     alpha = np.full((n, n_labels), start)
     if logistic:  # the weights that belong to the first alphas
@@ -224,6 +244,10 @@ def solve(
                 for r in earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]:
                     for c in range(_sees_from(r, own), n_labels):
                         weights[r, c] += link * start * sign[c]
+            if dense is not None:
+                for f in range(d):
+                    for c in range(n_labels):
+                        dense_weights[f, c] += vectors[documents[i], f] * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
     score = np.empty(width, np.float32)
@@ -252,6 +276,15 @@ def solve(
             if earlier is not None:
                 linked = earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]
                 _score_earlier(linked, weights, own, link, score, seen)
+            if dense is not None:
+                if at == size:
+                    move_weights(moved, changes, n_moved, dense_weights)
+                    at, n_moved = 0, 0
+                    size = score_block(
+                        order, k, due, epoch, vectors, documents, dense_weights, block, dense_scores
+                    )
+                add_block_scores(block, dense_scores, at, moved, changes, n_moved, score)
+                at += 1
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = ONE
@@ -302,6 +335,13 @@ def solve(
                             for t in range(m):
                                 if touched[t] >= _sees_from(r, own):
                                     weights[r, touched[t]] += link * change[t]
+                    if dense is not None:
+                        for c in range(n_labels):
+                            score[c] = ZERO
+                        for t in range(m):
+                            score[touched[t]] = change[t]
+                        note_change(block, at - 1, score, moved, changes, n_moved)
+                        n_moved += 1
                 else:
                     for c in range(n_labels):
                         if abs(change[c]) <= small:
@@ -317,6 +357,9 @@ def solve(
                         for r in linked:
                             for c in range(_sees_from(r, own), width):
                                 weights[r, c] += link * change[c]
+                    if dense is not None:
+                        note_change(block, at - 1, change, moved, changes, n_moved)
+                        n_moved += 1
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = -ONE
@@ -324,6 +367,9 @@ def solve(
                 ridge[c] = false_ridge
             if earlier is not None and len(linked):
                 seen[:] = ZERO
+        if dense is not None:
+            move_weights(moved, changes, n_moved, dense_weights)
+            size, at, n_moved = 0, 0, 0
         if worst < tolerance:
             if visits - before == n:
                 return epoch + 1, visits
