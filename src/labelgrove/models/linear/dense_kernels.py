@@ -83,8 +83,9 @@ def _adding_tile(n_rows, n_columns):
         products = [builder.fmul(everywhere(factor), values, **fused) for factor in factors]
         after = [builder.fadd(*pair, **fused) for pair in zip(sums, products, strict=True)]
         following = builder.add(k, ir.Constant(size.type, 1))
-        for phi, first, new in zip([k, *sums], [ir.Constant(size.type, 0), *begin],
-                                   [following, *after], strict=True):
+        for phi, first, new in zip(
+            [k, *sums], [ir.Constant(size.type, 0), *begin], [following, *after], strict=True
+        ):
             phi.add_incoming(first, before)
             phi.add_incoming(new, loop)
         end = builder.append_basic_block("end")

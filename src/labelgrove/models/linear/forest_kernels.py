@@ -148,7 +148,20 @@ def _by_node(visit_node, n_nodes):
 
 @njit(cache=True, nogil=True)
 def rank_rows(
-    indptr, indices, data, dense, first, last, root, depth, beam, sharpness, carry, tables, nodes, logps
+    indptr,
+    indices,
+    data,
+    dense,
+    first,
+    last,
+    root,
+    depth,
+    beam,
+    sharpness,
+    carry,
+    tables,
+    nodes,
+    logps,
 ):
     """Descend one tree for the rows from ``first`` to before ``last`` of a csr matrix.
 

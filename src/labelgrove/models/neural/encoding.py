@@ -58,6 +58,6 @@ def unit_vectors(
 
 def _normalized(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors (n, p) of length 1; those of length 0 stay as they are."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: NDArray[np.float32] = vectors / np.where(lengths > 0, lengths, 1)
-    return found
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return vectors / lengths

@@ -167,7 +167,7 @@ class XrTransformer(FineTuning, NeuralClassifier):
         return {"text": self._input().view(), LINEAR: self._new_linear().views()["text"]}
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        _check_views(X)
+        _both_views(X)
         super()._fit(X, Y, context)
         self.reader_ = self.networks_[-1].reader
         del self.networks_  # those of the levels above have done their work
@@ -177,11 +177,11 @@ class XrTransformer(FineTuning, NeuralClassifier):
 
     def _sides(self, X: Features, progress: Progress | None = None) -> Views:
         """Return tf-idf and the encoder's vectors of texts, side by side."""
-        _check_views(X)
+        both = _both_views(X)
         texts = Texts(self._tokens(X, self.n_terms_), self.input_.windows)
         with self._reading() as device, (progress or Silent()).task("encoding", len(texts)) as task:
             vectors = unit_vectors(self.reader_, texts, self.batch, device, task.advance)
-        return Views({"text": X[LINEAR], "dense": vectors})
+        return Views({"text": both[LINEAR], "dense": vectors})
 
     @contextmanager
     def _reading(self) -> Iterator[torch.device]:
@@ -254,10 +254,12 @@ class XrTransformer(FineTuning, NeuralClassifier):
                 "learning_rate": 0.02, "threads": 1}  # fmt: skip
 
 
-def _check_views(X: Features) -> None:
-    if not isinstance(X, Views) or not {"text", LINEAR} <= {*X}:
-        given = f"the views {', '.join(X)}" if isinstance(X, Views) else type(X).__name__
-        raise InputError(
-            f"X must be Views of 'text' (subwords for the encoder) and {LINEAR!r} (tf-idf), not "
-            f"{given}: give both, or use Tagger"
-        )
+def _both_views(X: Features) -> Views:
+    """Return X, if it has what both halves read."""
+    if isinstance(X, Views) and {"text", LINEAR} <= {*X}:
+        return X
+    given = f"the views {', '.join(X)}" if isinstance(X, Views) else type(X).__name__
+    raise InputError(
+        f"X must be Views of 'text' (subwords for the encoder) and {LINEAR!r} (tf-idf), not "
+        f"{given}: give both, or use Tagger"
+    )
