@@ -24,7 +24,7 @@ How we read it, and where we differ:
 - *Learning rates*: the paper has one, 1e-4, and many epochs. Ours are three, for few epochs: that
   of the encoder, of the bottleneck, and of labels and clusters. The paper averages weights in late
   epochs (``average_from``); we do not by default.
-- *Ensemble*: the published scores average BERT, RoBERTa and XLNet; combine three taggers for that.
+- *Ensemble*: the paper also averages BERT, RoBERTa and XLNet; combine three taggers for that.
 """
 
 from __future__ import annotations

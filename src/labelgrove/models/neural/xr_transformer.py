@@ -26,7 +26,7 @@ How we read it, and where we differ:
   as in the paper. They are therefore better than those of new texts, and the linear half trusts
   them somewhat too much. So its ``dense_weight`` is set and not chosen on training documents.
 - *Linear half*: `bonsai` with its default settings in the place of XR-Linear; its classifiers are
-  trained with hard negatives too. One encoder; the paper averages three.
+  trained with hard negatives too. One encoder; the paper averages several.
 """
 
 from __future__ import annotations
