@@ -95,7 +95,7 @@ def test_a_long_text_has_the_mean_of_its_windows_and_an_empty_one_nothing(fitted
 def test_the_linear_half_ranks_tf_idf_beside_vectors(fitted, data):
     X = data[0]
     assert fitted.linear_.name == "bonsai"
-    assert fitted.linear_.dense_weight_ == 0.5
+    assert fitted.linear_.dense_weight_ == 1.0
     sides = Views({"text": X["linear"], "dense": fitted._sides(X)["dense"]})
     wanted, found = fitted.linear_.rank(sides, 5), fitted.rank(X, 5)
     assert np.array_equal(found.labels, wanted.labels)

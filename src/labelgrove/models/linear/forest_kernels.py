@@ -207,8 +207,8 @@ def rank_rows(
                 end += 1
             for chunk in range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1]):
                 place = score_chunk(
-                    indptr, indices, data, dense, visit_row, order[start:end], out_ptr, out, node, chunk,
-                    tables, place,
+                    indptr, indices, data, dense, visit_row, order[start:end], out_ptr, out, node,
+                    chunk, tables, place,
                 )  # fmt: skip
             start = end
         v = 0

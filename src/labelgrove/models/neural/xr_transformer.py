@@ -111,7 +111,7 @@ class XrTransformer(FineTuning, NeuralClassifier):
         None, "Epochs of the levels below the first; None for as many as of the first.", least=0
     )
     dense_weight: float = setting(
-        0.5,
+        1.0,
         "Length of the encoder's vector of a text beside that of tf-idf, whose length is 1.",
         above=0,
         most=100,
