@@ -23,8 +23,9 @@ How we read it, and where we differ:
 - *Loss*: the mean binary cross entropy over candidates; the paper weighs a positive by how many of
   a text's labels are below the node, and takes a squared hinge loss.
 - *Vectors of the training documents* come from the encoder that was fine-tuned on these documents,
-  as in the paper. They are therefore better than those of new texts, and the linear half trusts
-  them somewhat too much. So its ``dense_weight`` is set and not chosen on training documents.
+  as in the paper. They may therefore be better than those of new texts, so ``dense_weight`` is set
+  and not chosen on training documents. What this costs was too little to be seen on 600 documents
+  (``benchmarks/LOG.md``).
 - *Linear half*: `bonsai` with its default settings in the place of XR-Linear; its classifiers are
   trained with hard negatives too. One encoder; the paper averages several.
 """
@@ -40,6 +41,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
@@ -178,10 +180,23 @@ class XrTransformer(FineTuning, NeuralClassifier):
     def _sides(self, X: Features, progress: Progress | None = None) -> Views:
         """Return tf-idf and the encoder's vectors of texts, side by side."""
         both = _both_views(X)
-        texts = Texts(self._tokens(X, self.n_terms_), self.input_.windows)
-        with self._reading() as device, (progress or Silent()).task("encoding", len(texts)) as task:
-            vectors = unit_vectors(self.reader_, texts, self.batch, device, task.advance)
-        return Views({"text": both[LINEAR], "dense": vectors})
+        return Views({"text": both[LINEAR], "dense": self.vectors(both, progress)})
+
+    def vectors(self, X: Features, progress: Progress | None = None) -> NDArray[np.float32]:
+        """Return the fine-tuned encoder's vectors of texts, of length 1, shape (n, d).
+
+        Parameters
+        ----------
+        X
+            Views with ``"text"``, or subwords alone.
+        progress
+            Where progress is shown.
+        """
+        windows = self.input_.windows
+        texts = Texts(self._tokens(X, self.n_terms_), windows)
+        n = len(texts) if windows is None else int(windows.count(texts.tokens).sum())
+        with self._reading() as device, (progress or Silent()).task("encoding", n) as task:
+            return unit_vectors(self.reader_, texts, self.batch, device, task.advance)
 
     @contextmanager
     def _reading(self) -> Iterator[torch.device]:
