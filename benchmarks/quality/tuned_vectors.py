@@ -49,7 +49,7 @@ def compare(documents, encoder: str, seed: int) -> None:
     model.fit(X[A], Y[A])
     plain = SentenceEncoder.load(encoder, LENGTH).encode(X["text"], threads=1)
     plain /= np.maximum(np.linalg.norm(plain, axis=1, keepdims=True), 1e-9)
-    tuned = np.concatenate([model.vectors(X[part]) for part in (A, held, B)])
+    tuned = np.concatenate([model.encode(X[part]) for part in (A, held, B)])
     for name, vectors in (("tuned on A", tuned), ("as it is", plain)):
         sides = Views({"text": X["linear"], "dense": vectors})
         for weight in (0.0, 0.25, 0.5, 1.0, 2.0):

@@ -75,7 +75,7 @@ def test_the_first_level_is_coarse(clusters, levels):
 
 def test_vectors_are_the_readers_and_have_length_one(fitted, data):
     X = data[0]
-    found = fitted.vectors(X)
+    found = fitted.encode(X)
     with torch.inference_mode():
         one = fitted.reader_(Batch(*padded(X["text"], np.array([4])))).pooled[0].numpy()
     np.testing.assert_allclose(found[4], one / np.linalg.norm(one), atol=1e-5)
@@ -96,7 +96,7 @@ def test_the_linear_half_ranks_tf_idf_beside_vectors(fitted, data):
     X = data[0]
     assert fitted.linear_.name == "bonsai"
     assert fitted.linear_.dense_weight_ == 1.0
-    sides = Views({"text": X["linear"], "dense": fitted.vectors(X)})
+    sides = Views({"text": X["linear"], "dense": fitted.encode(X)})
     wanted, found = fitted.linear_.rank(sides, 5), fitted.rank(X, 5)
     assert np.array_equal(found.labels, wanted.labels)
     turned = Views({"text": X["linear"], "dense": -sides["dense"]})

@@ -180,9 +180,9 @@ class XrTransformer(FineTuning, NeuralClassifier):
     def _sides(self, X: Features, progress: Progress | None = None) -> Views:
         """Return tf-idf and the encoder's vectors of texts, side by side."""
         both = _both_views(X)
-        return Views({"text": both[LINEAR], "dense": self.vectors(both, progress)})
+        return Views({"text": both[LINEAR], "dense": self.encode(both, progress)})
 
-    def vectors(self, X: Features, progress: Progress | None = None) -> NDArray[np.float32]:
+    def encode(self, X: Features, progress: Progress | None = None) -> NDArray[np.float32]:
         """Return the fine-tuned encoder's vectors of texts, of length 1, shape (n, d).
 
         Parameters
