@@ -7,7 +7,8 @@ their labels, as in Palatucci et al., "Zero-shot learning with semantic output c
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +168,13 @@ class LabelMeaning(Classifier):
         score = float(ranking.scores[0][ranking.labels[0] == label].sum())
         none = np.empty(0, np.int64), np.empty(0, np.float32)
         return Explanation(*none, parts=(("meaning of the name", score),))
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return small vectors, which are made in ``folder``."""
+        from labelgrove.models.examples import small_static
+
+        return {"dense": small_static(folder)}
 
 
 def _dense(X: Features) -> NDArray[np.float32]:
