@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, Views
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
@@ -124,11 +125,11 @@ class LabelMeaning(Classifier):
 
     def _learn_weights(self, rows: NDArray[np.float32], Y: csr_array) -> NDArray[np.float64]:
         """Return factor and constant that make probabilities of cosines, shape (2,)."""
-        few = rows[:SAMPLE]
-        cosines = self._cosines(few, min(PLACES, Y.shape[1]))
+        drawn = generator(self.seed, "label-meaning sample").permutation(len(rows))[:SAMPLE]
+        cosines = self._cosines(rows[drawn], min(PLACES, Y.shape[1]))
         named = cosines.labels >= 0
         table = np.stack([cosines.scores[named], np.ones(named.sum())], axis=1).astype(np.float64)
-        true = cosines.hits(Y[: len(few)])[named].astype(np.float64)
+        true = cosines.hits(Y[drawn])[named].astype(np.float64)
         return logistic(table, true, UNLEARNED)
 
     # --- ranking ------------------------------------------------------------------------------
