@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
@@ -201,7 +202,8 @@ class Grove(Classifier):
     def _learn_ranker(self, folds: FoldRankings, Y: csr_array) -> Ranker:
         """Learn from the candidates of documents with labels Y (m, L)."""
         each = sum(ranking.k for ranking in folds.rankings.values())
-        chosen = np.arange(len(folds.rows)) < max(MANY // max(each, 1), 1)
+        order = generator(self.seed, "documents of the ranker").permutation(len(folds.rows))
+        chosen = order < max(MANY // max(each, 1), 1)
         few = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values()))
         evidence = gather(few.rankings, self.facts_._replace(counts=folds.counts), few.fold)
         truth = Y[np.flatnonzero(chosen)]
