@@ -174,6 +174,12 @@ def test_texts_that_say_nothing_are_ranked_low(by_names, by_neighbours, text):
     assert all(tag.score < 0.1 for tag in by_names.tag(text, k=3))
 
 
+def test_no_texts(by_names, by_neighbours):
+    for tagger in (by_names, by_neighbours):
+        nothing = tagger.model_.rank(tagger.learned_.features(["", ""])[:0], 3)
+        assert nothing.labels.shape == (0, 3)
+
+
 def test_k_above_the_number_of_candidates(by_names):
     tags = by_names.tag("plant3 leaf3", k=90)
     assert 30 < len(tags) < 90  # those that a maker names

@@ -203,13 +203,15 @@ class Grove(Classifier):
         self._use_threads()
         if self.ranker_ is None:
             return self.makers_[0].rank(X, k)
-        parts = [Ranking.empty(0, k)]
-        for first in range(0, X.shape[0], BATCH):
-            rows = X[first : first + BATCH]
-            evidence = self._evidence(rows)
-            chances = self.ranker_.chances(evidence)
-            parts.append(evidence.ranking(chances, rows.shape[0], k))
+        if X.shape[0] <= BATCH:  # slices take as long as the ranker does for one text
+            return self._judged(X, k, self.ranker_)
+        starts = range(0, X.shape[0], BATCH)
+        parts = [self._judged(X[first : first + BATCH], k, self.ranker_) for first in starts]
         return Ranking.concatenate(parts)
+
+    def _judged(self, X: Features, k: int, ranker: Ranker) -> Ranking:
+        evidence = self._evidence(X)
+        return evidence.ranking(ranker.chances(evidence), X.shape[0], k)
 
     def _evidence(self, X: Features) -> Evidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
