@@ -41,7 +41,7 @@ class LabelFacts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class CandidateEvidence:
     """Candidates of texts with what is known of them, sorted by text, then label.
 
     Parameters
@@ -59,8 +59,10 @@ class Evidence:
     table: Floats
     columns: tuple[str, ...]
 
-    def __getitem__(self, kept: NDArray[np.bool_]) -> Evidence:
-        return Evidence(self.texts[kept], self.labels[kept], self.table[kept], self.columns)
+    def __getitem__(self, kept: NDArray[np.bool_]) -> CandidateEvidence:
+        return CandidateEvidence(
+            self.texts[kept], self.labels[kept], self.table[kept], self.columns
+        )
 
     def truth(self, Y: csr_array) -> NDArray[np.bool_]:
         """Tell which candidates are true labels of Y (n, L), shape (m,)."""
@@ -84,7 +86,7 @@ class Evidence:
 
 def gather(
     rankings: Mapping[str, Ranking], facts: LabelFacts, fold: Ints | None = None
-) -> Evidence:
+) -> CandidateEvidence:
     """Put the candidates of several makers into one table.
 
     Parameters
@@ -118,7 +120,7 @@ def gather(
     columns.append(_kin(texts, labels, chances, facts.parents))
     names += OF_LABEL
     table = np.stack(columns, axis=1, dtype=np.float32) if len(union) else np.empty((0, len(names)))
-    return Evidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
+    return CandidateEvidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
 
 
 def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:

@@ -28,7 +28,7 @@ from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
-from labelgrove.models.grove.evidence import OF_LABEL, Evidence, LabelFacts, gather
+from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
 from labelgrove.models.grove.folds import FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
@@ -213,7 +213,7 @@ class Grove(Classifier):
         evidence = self._evidence(X)
         return evidence.ranking(ranker.chances(evidence), X.shape[0], k)
 
-    def _evidence(self, X: Features) -> Evidence:
+    def _evidence(self, X: Features) -> CandidateEvidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
 
     def _use_threads(self) -> None:
