@@ -28,7 +28,7 @@ from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
-from labelgrove.models.grove.evidence import OF_LABEL, Evidence, LabelFacts, gather
+from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
 from labelgrove.models.grove.folds import FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
@@ -217,15 +217,17 @@ class Grove(Classifier):
         self._use_threads()
         if self.ranker_ is None:
             return self.makers_[0].rank(X, k)
-        parts = [Ranking.empty(0, k)]
-        for first in range(0, X.shape[0], BATCH):
-            rows = X[first : first + BATCH]
-            evidence = self._evidence(rows)
-            chances = self.ranker_.chances(evidence)
-            parts.append(evidence.ranking(chances, rows.shape[0], k))
+        if X.shape[0] <= BATCH:  # slices take as long as the ranker does for one text
+            return self._judged(X, k, self.ranker_)
+        starts = range(0, X.shape[0], BATCH)
+        parts = [self._judged(X[first : first + BATCH], k, self.ranker_) for first in starts]
         return Ranking.concatenate(parts)
 
-    def _evidence(self, X: Features) -> Evidence:
+    def _judged(self, X: Features, k: int, ranker: Ranker) -> Ranking:
+        evidence = self._evidence(X)
+        return evidence.ranking(ranker.chances(evidence), X.shape[0], k)
+
+    def _evidence(self, X: Features) -> CandidateEvidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
 
     def _use_threads(self) -> None:
