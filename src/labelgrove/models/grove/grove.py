@@ -29,7 +29,7 @@ from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
 from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
-from labelgrove.models.grove.folds import FoldRankings, rank_folds
+from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 
@@ -153,7 +153,7 @@ class Grove(Classifier):
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
         found = self.fresh()
-        if self.held_out_:
+        if self.held_out_ and Y.shape[0] >= FEW:  # few are asked again, all of them
             found._model = self
         found.fit(X, Y, context=context)
         found._model = None
