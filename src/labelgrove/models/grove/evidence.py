@@ -108,7 +108,8 @@ def gather(
     union = np.unique(np.concatenate(keys))
     texts, labels = np.divmod(union, width)
     chances = np.zeros(len(union), np.float32)
-    columns, names = [], []
+    columns: list[NDArray[Any]] = []
+    names: list[str] = []
     for number, (kind, ranking) in enumerate(rankings.items()):
         where = np.searchsorted(union, keys[number])
         columns += _said(ranking, places[number], where, texts)
@@ -131,7 +132,7 @@ def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:
 
 def _said(
     ranking: Ranking,
-    named: tuple[Ints, Ints],
+    named: tuple[Ints, ...],
     where: NDArray[np.int64],
     texts: NDArray[np.int64],
 ) -> list[Floats]:
