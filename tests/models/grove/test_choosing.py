@@ -61,4 +61,13 @@ def test_the_first_maker_is_never_dropped():
 
 def test_some_documents_are_enough_to_decide(monkeypatch):
     monkeypatch.setattr(choosing, "DOCUMENTS", 100)
-    assert chosen(tree=2.0, neighbours=3.0, names=0.0)[0] == ["tree", "neighbours"]
+    assert chosen(tree=2.0, neighbours=3.0, names=0.0)[0][:2] == ["tree", "neighbours"]
+
+
+def test_documents_that_are_many_drop_what_few_would_keep(monkeypatch):
+    worth_little = {"tree": 2.0, "neighbours": 2.0, "names": 0.4}
+    few = chosen(**worth_little)[0]
+    monkeypatch.setattr(choosing, "FEW", 0)
+    many = chosen(**worth_little)[0]
+    assert few == ["tree", "neighbours", "names"]
+    assert many == ["tree", "neighbours"]
