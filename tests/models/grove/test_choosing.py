@@ -26,13 +26,13 @@ def maker(Y, signal, seed):
     return Ranking.from_dense(1 / (1 + np.exp(-scores)), 10)
 
 
-def chosen(**signals):
+def chosen(keep=(), **signals):
     Y = truth()
     kinds = {kind.replace("_", "-"): signal for kind, signal in signals.items()}
     rankings = {kind: maker(Y, signal, seed) for seed, (kind, signal) in enumerate(kinds.items())}
     counts = np.full((1, LABELS), 10)
     folds = FoldRankings(np.arange(N), np.zeros(N, np.int64), counts, rankings)
-    return choose_makers(folds, Y, FACTS, 0)
+    return choose_makers(folds, Y, FACTS, 0, keep)
 
 
 def test_a_useful_maker_is_kept_and_one_of_noise_is_dropped():
@@ -71,3 +71,9 @@ def test_documents_that_are_many_drop_what_few_would_keep(monkeypatch):
     many = chosen(**worth_little)[0]
     assert few == ["tree", "neighbours", "names"]
     assert many == ["tree", "neighbours"]
+
+
+def test_what_is_to_be_kept_is_kept():
+    kinds, score, alone = chosen(["names"], tree=20.0, neighbours=0.0, names=0.0)
+    assert kinds == ["tree", "names"]
+    assert score <= alone

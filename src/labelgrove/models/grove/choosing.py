@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -19,7 +21,7 @@ LEAST = 0.0005  # nDCG@5 that a maker must add to be kept
 
 
 def choose_makers(
-    folds: FoldRankings, Y: csr_array, facts: LabelFacts, seed: int
+    folds: FoldRankings, Y: csr_array, facts: LabelFacts, seed: int, keep: Sequence[str] = ()
 ) -> tuple[list[str], float, float]:
     """Return the makers to keep, the nDCG@5 of their ranker, and that of the first maker alone.
 
@@ -37,6 +39,8 @@ def choose_makers(
         What is known of the labels, counts aside.
     seed
         Of the documents that decide, and of their halves.
+    keep
+        Makers that are kept anyway.
     """
     drawn = np.zeros(len(folds.rows), np.bool_)
     drawn[generator(seed, "choosing makers").permutation(len(drawn))[:DOCUMENTS]] = True
@@ -44,8 +48,8 @@ def choose_makers(
     alone = float(ndcg(few.rankings[FIRST], truth, 5).mean())
     kinds = list(folds.rankings)
     best = _scores(few, kinds, truth, facts, seed)
-    while len(kinds) > 1:
-        others = [[kind for kind in kinds if kind != out] for out in kinds if out != FIRST]
+    while spare := [kind for kind in kinds if kind != FIRST and kind not in keep]:
+        others = [[kind for kind in kinds if kind != out] for out in spare]
         scores = [_scores(few, each, truth, facts, seed) for each in others]
         winner = int(np.argmax([each.mean() for each in scores]))
         lost = best - scores[winner]
@@ -55,7 +59,9 @@ def choose_makers(
             break
         kinds, best = others[winner], scores[winner]
     score = float(best.mean())
-    return ([FIRST], alone, alone) if score <= alone else (kinds, score, alone)
+    if score <= alone and not any(kind in keep for kind in kinds):
+        return [FIRST], alone, alone
+    return kinds, score, alone
 
 
 def _scores(

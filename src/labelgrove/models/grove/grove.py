@@ -100,6 +100,16 @@ class Grove(Classifier):
         ),
     )
 
+    keep: Sequence[str] = setting(
+        (),
+        "Makers that are kept whatever held-out documents say. With neighbours among them, "
+        "documents can be added later without training.",
+        rule=Rule(
+            lambda kinds: isinstance(kinds, list | tuple) and all(kind in KINDS for kind in kinds),
+            f"a list of {', '.join(KINDS)}",
+        ),
+    )
+
     makers_: list[Maker]
     ranker_: Ranker | None
     held_out_: dict[str, float]
@@ -191,7 +201,7 @@ class Grove(Classifier):
         about = repr(self.get_params(deep=False) | {"threads": None})
         folds = rank_folds(makers, X, Y, self.seed, context, about)
         own = Y[folds.rows]
-        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed)
+        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed, self.keep)
         self.held_out_ = {"grove": score, "tree": alone}
         tried = [maker.kind for maker in makers]
         context.run.progress.say(_told(kinds, tried, score, alone))
@@ -283,7 +293,7 @@ class Grove(Classifier):
             raise InputError(
                 f"this grove keeps no documents, so none can be added without training: held-out "
                 f"documents chose the makers {kept}, and neighbours are not among them. Train it "
-                "again with the new documents"
+                "again with the new documents, or with keep=['neighbours'] to add them later"
             )
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
