@@ -29,11 +29,12 @@ from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
 from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
-from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
+from labelgrove.models.grove.folds import FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 
 BATCH = 1024  # texts whose candidates are judged at once
+AGAIN = 2_000  # documents below which all of them decide again, since a tenth less decides worse
 FEWEST = 4  # documents with labels from which makers are compared
 MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
 
@@ -163,7 +164,7 @@ class Grove(Classifier):
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
         found = self.fresh()
-        if self.held_out_ and Y.shape[0] >= FEW:  # few are asked again, all of them
+        if self.held_out_ and Y.shape[0] >= AGAIN:
             found._model = self
         found.fit(X, Y, context=context)
         found._model = None
