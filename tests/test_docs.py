@@ -18,7 +18,7 @@ LOOKED_AT = ["index", "tutorial", "metrics", "models/laco", "reference/commands"
 TRIED = [page for page in pages() if any(each.runs and not each.reason for each in examples(page))]
 NOT_RUN = {
     "downloads an encoder from the hub": 8,
-    "downloads static vectors from the hub": 2,
+    "downloads static vectors from the hub": 4,
     "goes on from a tagger of your own": 1,
     "it would listen on all addresses of the machine": 1,
     "needs records of several data sets": 1,

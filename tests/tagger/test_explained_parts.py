@@ -1,4 +1,4 @@
-"""What speaks beside the words of a text reaches those who ask for an explanation."""
+"""The named parts of a score reach those who ask for an explanation."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ class Meaning(Bonsai):
         return replace(super()._explain(X, i, label), parts=(("meaning", 0.25),))
 
 
-def test_parts_are_told_beside_the_words():
+def test_parts_are_told_with_the_words():
     texts, labels = known_answer(100)
     tagger = Tagger(Meaning()).fit(texts, labels)
     reasons = tagger.explain(texts[0], labels[0][0])
@@ -24,11 +24,11 @@ def test_parts_are_told_beside_the_words():
     assert list(reasons.parts) == [("meaning", 0.25)]
     (told,) = explained(tagger, texts[0], [labels[0][0]])
     assert told.record()["parts"] == [{"name": "meaning", "weight": 0.25}]
-    assert "beside the words: meaning +0.25" in _section(told, texts[0]).body
+    assert "parts of the score: meaning +0.25" in _section(told, texts[0]).body
 
 
 def test_without_parts_nothing_is_said_of_them():
     texts, labels = known_answer(100)
     (told,) = explained(Tagger("bonsai").fit(texts, labels), texts[0], [labels[0][0]])
     assert told.record()["parts"] == []
-    assert "beside the words" not in _section(told, texts[0]).body
+    assert "parts of the score" not in _section(told, texts[0]).body

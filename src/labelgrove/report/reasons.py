@@ -88,16 +88,16 @@ def heaviest(evidence: Sequence[Evidence], most: int = 8, between: str = "  ") -
     return between.join(f"{named(each.text, WORD)} {each.weight:+.2f}" for each in evidence[:most])
 
 
-def beside(parts: Sequence[tuple[str, float]], between: str = "  ") -> str:
-    """Return what spoke beside the words, with its weights; empty if nothing did.
+def parts_of_score(parts: Sequence[tuple[str, float]]) -> str:
+    """Return the named parts of a score with their weights; empty if there are none.
 
     Examples
     --------
-    >>> beside([("meaning", 0.25)])
-    'beside the words: meaning +0.25'
+    >>> parts_of_score([("tree", 8.36), ("the label itself", -0.25)])
+    'parts of the score: tree +8.36, the label itself -0.25'
     """
-    told = between.join(f"{name} {weight:+.2f}" for name, weight in parts)
-    return f"beside the words: {told}" if told else ""
+    told = ", ".join(f"{name} {weight:+.2f}" for name, weight in parts)
+    return f"parts of the score: {told}" if told else ""
 
 
 def similar(neighbours: Sequence[SimilarDocument]) -> Table:

@@ -187,7 +187,7 @@ class SimilarText(BaseModel):
 
 
 class ExplainedPart(BaseModel):
-    """What spoke beside the words, such as the meaning of the whole text."""
+    """A named part of the score, such as the meaning of the whole text."""
 
     name: str
     weight: float

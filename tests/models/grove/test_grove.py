@@ -222,7 +222,7 @@ def test_kin_of_a_hierarchy_are_seen():
 def test_parts_name_the_makers_and_sum_to_the_log_odds(by_neighbours):
     model, text = by_neighbours.model_, "row1 column1 row1 column1"
     told = by_neighbours.explain(text, "sum2")
-    assert [name for name, _ in told.parts] == ["tree", "neighbours", "label"]
+    assert [name for name, _ in told.parts] == ["tree", "neighbours", "the label itself"]
     assert dict(told.parts)["neighbours"] > 1
     assert {word.text for word in told} == {"row1", "column1"}
     ranker, evidence = model.ranker_, model._evidence(by_neighbours.learned_.features([text]))

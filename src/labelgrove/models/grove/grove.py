@@ -37,6 +37,7 @@ BATCH = 1024  # texts whose candidates are judged at once
 AGAIN = 2_000  # documents below which all of them decide again, since a tenth less decides worse
 FEWEST = 4  # documents with labels from which makers are compared
 MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
+ITSELF = "the label itself"  # the part of a score that no maker tells
 
 
 class Grove(Classifier):
@@ -389,7 +390,7 @@ def _by_maker(
     shares: NDArray[np.float64], columns: Sequence[str], makers: Sequence[Maker]
 ) -> tuple[tuple[str, float], ...]:
     """Return what each maker, and what is known of the label itself, add to its log odds."""
-    sums = dict.fromkeys([*(maker.kind for maker in makers), "label"], 0.0)
+    sums = dict.fromkeys([*(maker.kind for maker in makers), ITSELF], 0.0)
     for share, column in zip(shares.tolist(), columns, strict=True):
-        sums["label" if column in OF_LABEL else column.rpartition(" ")[0]] += share
+        sums[ITSELF if column in OF_LABEL else column.rpartition(" ")[0]] += share
     return tuple(sums.items())

@@ -22,7 +22,7 @@ export async function explain(panel, { text, label, model }) {
     panel.replaceChildren(
       ...known.labels.slice(0, 1).flatMap((each) => about(each)),
       ...marked(text, found.words),
-      ...beside(found.parts),
+      ...partsOfScore(found.parts),
       ...similar(found.documents),
     );
   } catch (error) {
@@ -59,11 +59,11 @@ function sides(found) {
   });
 }
 
-/** What spoke beside the words, such as the meaning of the whole text. */
-function beside(parts) {
+/** The named parts of the score, such as the meaning of the whole text. */
+function partsOfScore(parts) {
   if (!parts.length) return [];
   const told = parts.map(({ name, weight }) => `${name} ${signed(weight)}`).join(", ");
-  return [el("p", {}, `Beside the words: ${told}`)];
+  return [el("p", {}, `Parts of the score: ${told}`)];
 }
 
 function similar(documents) {
