@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
-from labelgrove.report.page import Section, page
-from labelgrove.report.reasons import FAINTEST, heaviest, marked, runs, shares_of, similar
+from labelgrove.report.page import Section, page, paragraph
+from labelgrove.report.reasons import FAINTEST, beside, heaviest, marked, runs, shares_of, similar
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -64,6 +64,8 @@ def _print(explained: Explained, text: str) -> None:
     console.print(f"{explained.name}  {explained.known}", style="bold", markup=False)
     console.print(coloured(text, shares_of(explained.reasons, len(text))))
     console.print(heaviest(explained.reasons), markup=False)
+    if explained.reasons.parts:
+        console.print(beside(explained.reasons.parts), markup=False)
     if explained.reasons.neighbours:
         print_report_table(similar(explained.reasons.neighbours))
 
@@ -71,6 +73,8 @@ def _print(explained: Explained, text: str) -> None:
 def _section(explained: Explained, text: str) -> Section:
     """Return the same for a page."""
     body = marked(text, shares_of(explained.reasons, len(text)))
+    if explained.reasons.parts:
+        body += paragraph(beside(explained.reasons.parts), kind="quiet")
     if explained.reasons.neighbours:
         body += similar(explained.reasons.neighbours).html()
     return Section(f"{explained.name}: {explained.known}", body)

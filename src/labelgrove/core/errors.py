@@ -25,6 +25,10 @@ class InputError(LabelgroveError, ValueError):
     exit_code: ClassVar[int] = 2
 
 
+class EmptyCorpusError(InputError):
+    """A corpus holds no documents."""
+
+
 class BadRowError(InputError):
     """A row of a corpus that cannot be used.
 

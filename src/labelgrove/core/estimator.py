@@ -105,11 +105,14 @@ class Featurizer(Part):
     keeps_features
         True if its work is worth keeping on disk: a training that goes on after an interruption
         finds the features there.
+    needs_texts
+        False if it learns nothing from texts, so that it can be fitted without any.
     progress
         Where long work is shown and warnings are said; nowhere, unless a training sets it.
     """
 
     keeps_features: ClassVar[bool] = False
+    needs_texts: ClassVar[bool] = True
     progress: Progress = Silent()
 
     threads: int | None = THREADS
@@ -150,7 +153,7 @@ class Classifier(Part):
         False for a dummy that ranks alike whatever the features say.
     ranks_by_name
         True if it can rank labels that no document has, by their names: `Tagger` then makes every
-        concept of the vocabulary a label.
+        concept of the vocabulary a label, and there may be no documents at all.
     remembers
         True if it keeps documents and `remember` can add some, also of new labels, without
         training. `Tagger` tells it how texts begin, so that it can show them.
@@ -181,7 +184,7 @@ class Classifier(Part):
     def fit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Learn from features (n, D) and binary labels (n, L)."""
         self.check_settings()
-        Y = check_labels(Y, X)
+        Y = check_labels(Y, X, may_be_empty=self.ranks_by_name)
         self._fit(X, Y, _checked(context, X))
         self.n_labels_ = int(Y.shape[1])
         return self
@@ -282,8 +285,16 @@ def _checked(context: FitContext | None, X: Features) -> FitContext:
     return context
 
 
-def check_labels(Y: Any, X: Features) -> csr_array:
-    """Return Y as a binary float32 csr array, or say what is wrong with it."""
+def check_labels(Y: Any, X: Features, *, may_be_empty: bool = False) -> csr_array:
+    """Return Y as a binary float32 csr array, or say what is wrong with it.
+
+    Parameters
+    ----------
+    Y, X
+        Labels (n, L) and features of as many documents.
+    may_be_empty
+        Allow labels without any document.
+    """
     if not issparse(Y):
         raise InputError("Y must be a sparse matrix of documents x labels")
     Y = csr_array(Y, dtype=np.float32, copy=True)
@@ -291,7 +302,7 @@ def check_labels(Y: Any, X: Features) -> csr_array:
         raise InputError("Y holds numbers below 0 or none at all (NaN); a label is 1 or absent")
     if Y.shape[0] != X.shape[0]:
         raise InputError(f"X has {X.shape[0]} rows, Y has {Y.shape[0]}")
-    if 0 in Y.shape:
+    if not Y.shape[1] or not (Y.shape[0] or may_be_empty):
         raise InputError(f"nothing to learn from: {Y.shape[0]} documents, {Y.shape[1]} labels")
     Y.sum_duplicates()
     Y.eliminate_zeros()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.errors import BadRowError, EmptyCorpusError, InputError
 from labelgrove.core.types import Document
 
 if TYPE_CHECKING:
@@ -167,4 +167,4 @@ class CorpusReader(Corpus):
         if first and empty:
             raise InputError(f"{self.name}: all {skipped:,} rows are bad; the first: {first}")
         if empty:
-            raise InputError(f"{self.name} is empty: there is no document to read in it")
+            raise EmptyCorpusError(f"{self.name} is empty: there is no document to read in it")

@@ -1,4 +1,4 @@
-"""Dense vectors of whole texts, asked for by one setting."""
+"""Which view of the text a setting such as ``static:FOLDER`` asks for."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ PREFIX = "static:"  # before static vectors of model2vec; without it, a sentence
 
 
 def dense_view(name: str) -> ViewSpec:
-    """Return the view of the text that has these vectors.
+    """Return the view of a text as dense rows.
 
     Parameters
     ----------
     name
-        ``"static:NAME"`` for static vectors of model2vec, otherwise the name of a sentence
-        encoder. Names are folders or names on the Hugging Face hub.
+        ``"static:NAME"`` for static vectors of model2vec, or a sentence encoder; both a folder
+        or a name on the Hugging Face hub.
 
     Examples
     --------
-    >>> dense_view("static:minishlab/potion-base-8M").featurizer
-    'static'
-    >>> dense_view("sentence-transformers/all-MiniLM-L6-v2").featurizer
+    >>> dense_view("static:potion").settings
+    {'model': 'potion'}
+    >>> dense_view("minilm").featurizer
     'encoder'
     """
     featurizer, model = "encoder", name

@@ -8,24 +8,34 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def logistic(X: Floats, y: Floats, start: Floats) -> Floats:
+def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floats:
     """Return weights (D,) of a logistic regression on X (n, D), drawn towards ``start``.
 
     Newton's method, with shorter steps where a whole one would go too far.
+
+    Parameters
+    ----------
+    X, y
+        Rows, and 1 for those that are right, 0 for others, shape (n,).
+    start
+        Weights to begin with, shape (D,).
+    strength
+        Cost of leaving them: so many times the squared distance.
     """
 
     def loss(weights: Floats) -> float:
         scores = X @ weights
         return float(
-            (np.logaddexp(0.0, scores) - y * scores).sum() + ((weights - start) ** 2).sum()
+            (np.logaddexp(0.0, scores) - y * scores).sum()
+            + strength * ((weights - start) ** 2).sum()
         )
 
     weights = start.copy()
     lowest = loss(weights)
     for _ in range(50):
         p = sigmoid(X @ weights)
-        slope = X.T @ (p - y) + 2.0 * (weights - start)
-        bend = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * np.eye(len(weights))
+        slope = X.T @ (p - y) + 2.0 * strength * (weights - start)
+        bend = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * strength * np.eye(len(weights))
         step = np.linalg.solve(bend, slope)
         while (new := loss(weights - step)) > lowest and np.abs(step).max() > 1e-9:
             step /= 2.0

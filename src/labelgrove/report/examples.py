@@ -12,7 +12,7 @@ from labelgrove.core.types import Document
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.choosing import EACH, KINDS, ChosenDocument
 from labelgrove.report.page import Section, paragraph, text
-from labelgrove.report.reasons import heaviest, marked, passage, shares_of, similar
+from labelgrove.report.reasons import beside, heaviest, marked, passage, shares_of, similar
 from labelgrove.report.wording import named, several
 from labelgrove.tagger import Reasons
 
@@ -83,6 +83,7 @@ def _article(
         _text(document.text, words),
         _because(assessment, reason),
         _labels(assessment, chosen.row),
+        paragraph(beside(words.parts), kind="quiet") if words.parts else "",
         similar(words.neighbours).html() if words.neighbours else "",
         "</article>",
     ]

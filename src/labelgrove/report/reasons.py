@@ -88,6 +88,18 @@ def heaviest(evidence: Sequence[Evidence], most: int = 8, between: str = "  ") -
     return between.join(f"{named(each.text, WORD)} {each.weight:+.2f}" for each in evidence[:most])
 
 
+def beside(parts: Sequence[tuple[str, float]], between: str = "  ") -> str:
+    """Return what spoke beside the words, with its weights; empty if nothing did.
+
+    Examples
+    --------
+    >>> beside([("meaning", 0.25)])
+    'beside the words: meaning +0.25'
+    """
+    told = between.join(f"{name} {weight:+.2f}" for name, weight in parts)
+    return f"beside the words: {told}" if told else ""
+
+
 def similar(neighbours: Sequence[SimilarDocument]) -> Table:
     """Return how like the text each remembered document is, and whether it has the label."""
     with_it = sum(neighbour.has_label for neighbour in neighbours)

@@ -186,6 +186,13 @@ class SimilarText(BaseModel):
     has_label: bool
 
 
+class ExplainedPart(BaseModel):
+    """What spoke beside the words, such as the meaning of the whole text."""
+
+    name: str
+    weight: float
+
+
 class ExplainAnswer(BaseModel):
     """Why a label was given, heaviest words first."""
 
@@ -194,6 +201,7 @@ class ExplainAnswer(BaseModel):
     name: str
     score: float | None = Field(description="Its probability; null if not among the best 100.")
     words: list[Word]
+    parts: list[ExplainedPart]
     documents: list[SimilarText]
 
 

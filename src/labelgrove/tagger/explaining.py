@@ -48,11 +48,28 @@ class SimilarDocument(NamedTuple):
 
 
 class Reasons(list[Evidence]):
-    """Words behind a label, with ``neighbours``: similar documents that a model thought of."""
+    """Words behind a label.
 
-    def __init__(self, words: Iterable[Evidence], neighbours: Sequence[SimilarDocument]) -> None:
+    Parameters
+    ----------
+    words
+        The words.
+    neighbours
+        Similar documents that a model thought of.
+    parts
+        What else spoke, as pairs of a name and a weight on the scale of the words' weights: such
+        as the meaning of the whole text.
+    """
+
+    def __init__(
+        self,
+        words: Iterable[Evidence],
+        neighbours: Sequence[SimilarDocument],
+        parts: Sequence[tuple[str, float]] = (),
+    ) -> None:
         super().__init__(words)
         self.neighbours = neighbours
+        self.parts = parts
 
 
 def explain(learned: FittedState, text: str, label: str) -> Reasons:
@@ -74,7 +91,8 @@ def explain(learned: FittedState, text: str, label: str) -> Reasons:
         if key in weights
     ]
     words.sort(key=lambda evidence: -abs(evidence.weight))
-    return Reasons(words, _similar(learned.labels.names, explanation, number))
+    near = _similar(learned.labels.names, explanation, number)
+    return Reasons(words, near, explanation.parts)
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,7 @@ class Explained:
             "name": self.name,
             "score": self.score,
             "words": [word._asdict() for word in self.reasons],
+            "parts": [{"name": name, "weight": weight} for name, weight in self.reasons.parts],
             "documents": [near._asdict() for near in self.reasons.neighbours],
         }
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import EmptyCorpusError, InputError
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, TokenSequences, View
 from labelgrove.core.progress import Progress
@@ -122,12 +122,23 @@ def prepare(
     share = 0.0 if isinstance(validation, Corpus) else validation
     remembers = model.remembers
     hashed = hashed or share > 0
-    reader = TrainingTexts(corpus, seed, run.progress, hashed=hashed, beginnings=remembers)
+    may_be_empty = model.ranks_by_name and bool(vocabulary)
+    reader = TrainingTexts(
+        corpus, seed, run.progress, hashed=hashed, beginnings=remembers, may_be_empty=may_be_empty
+    )
     named = [view for view, spec in model.views().items() if spec.reads_names]
+    if may_be_empty and _is_empty(corpus):
+        featurizers = {
+            view: part
+            for view, part in featurizers.items()
+            if view in named or not part.needs_texts
+        }
     cache = FeatureCache(featurizers, run)
     views = cache.fit_transform(reader, dict.fromkeys(named, TextsAndNames(reader, vocabulary)))
     space, Y = reader.labels.finish(vocabulary)
     X = join_views(views | {view: _head(views[view], Y.shape[0]) for view in named})
+    if model.ranks_by_name:
+        space = space.with_concepts_as_labels()
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
     run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
@@ -135,12 +146,9 @@ def prepare(
         run.progress.say(f"{bare:,} documents have no label: they count as having none of them")
     if reader.empty:
         run.progress.say(f"{reader.empty:,} documents have no text: only their labels are counted")
-    if model.ranks_by_name:
-        space = space.with_concepts_as_labels()
+    if Y.shape[1] < space.n_labels:
+        run.progress.say(f"{space.n_labels - Y.shape[1]:,} of the labels have no document yet")
         Y.resize(Y.shape[0], space.n_labels)
-        unused = int((space.counts == 0).sum())
-        if unused:
-            run.progress.say(f"{unused:,} more labels of the vocabulary, without a document yet")
     learned = FittedState(space, featurizers, model)
     fractions = np.array(reader.hash_fractions)
     texts_begin = reader.beginnings if remembers else None
@@ -165,6 +173,13 @@ def prepare(
     return TrainingTask(
         learned, train, held, (X, Y), context, texts_begin, others, fractions[~mask]
     )
+
+
+def _is_empty(corpus: Corpus) -> bool:
+    try:
+        return next(iter(corpus), None) is None
+    except EmptyCorpusError:
+        return True
 
 
 def new_featurizers(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import EmptyCorpusError, InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import text_fraction
+from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
 from labelgrove.labels import LabelCollector, Vocabulary
 
@@ -31,26 +32,33 @@ class TrainingTexts:
     """Texts of a corpus for the featurizers; the first reading also collects the labels.
 
     With ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be held out;
-    with ``beginnings`` the first characters of each text are kept.
+    with ``beginnings`` the first characters of each text are kept. A corpus without documents is
+    refused unless it ``may_be_empty``.
     """
 
     def __init__(
-        self, corpus: Corpus, seed: int, progress: Progress, *, hashed: bool, beginnings: bool
+        self,
+        corpus: Corpus,
+        seed: int,
+        progress: Progress,
+        *,
+        hashed: bool,
+        beginnings: bool,
+        may_be_empty: bool = False,
     ) -> None:
         self.labels = LabelCollector()
         self.empty = 0
         self.hash_fractions: list[float] = []
         self.beginnings: list[str] = []
-        self._hashed, self._keep = hashed, beginnings
+        self._hashed, self._keep, self._may_be_empty = hashed, beginnings, may_be_empty
         self._corpus, self._seed, self._progress = corpus, seed, progress
         self._collected = False
 
     def __iter__(self) -> Iterator[str]:
-        documents = self._progress.track(self._corpus, "reading")
         if self._collected:
-            yield from (document.text for document in documents)
+            yield from (document.text for document in self._documents())
             return
-        for document in documents:
+        for document in self._documents():
             self.labels.add(document.labels)
             self.empty += not document.text or document.text.isspace()
             if self._hashed:
@@ -59,8 +67,15 @@ class TrainingTexts:
                 self.beginnings.append(beginning(document.text))
             yield document.text
         self._collected = True
-        if not len(self.labels):
+        if not len(self.labels) and not self._may_be_empty:
             raise InputError(f"{self._corpus.name} holds no documents to learn from")
+
+    def _documents(self) -> Iterator[Document]:
+        try:
+            yield from self._progress.track(self._corpus, "reading")
+        except EmptyCorpusError:
+            if not self._may_be_empty:
+                raise
 
 
 class TextsAndNames:

@@ -50,6 +50,7 @@ class StaticEmbeddings(Featurizer):
 
     name: ClassVar[str] = "static"
     keeps_features: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = False
 
     model: str = setting(
         "", "Static vectors of model2vec: a folder, or a name on the Hugging Face hub."

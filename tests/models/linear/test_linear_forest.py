@@ -255,7 +255,7 @@ def test_batches_and_threads_change_nothing(cells, monkeypatch):
     batches = []
     original = forest_kernels.rank_rows
     monkeypatch.setattr(
-        forest_kernels, "rank_rows", lambda *given: batches.append(given[3:5]) or original(*given)
+        forest_kernels, "rank_rows", lambda *given: batches.append(given[4:6]) or original(*given)
     )
     monkeypatch.setattr(forest_module, "CELLS", cells)
     for threads in (1, 3):

@@ -94,14 +94,19 @@ def problem(seed, n=40, n_features=15, n_labels=6, scale=1.0, density=0.3, truth
     heavier=st.lists(st.sampled_from([0.2, 1.0, 3.0, 10.0]), min_size=6, max_size=6),
     logistic=st.booleans(),
     padding=st.integers(0, 3),
+    n_dense=st.integers(0, 9),
 )
 def test_objective_and_weights_are_those_of_the_optimum(
-    seed, n, n_features, n_labels, density, cost, heavier, logistic, padding
+    seed, n, n_features, n_labels, density, cost, heavier, logistic, padding, n_dense
 ):
-    """Also where documents that have a label count more or less than those without."""
+    """Also where documents that have a label count more or less than those without.
+
+    And where the last features are given as dense columns.
+    """
     X, Y = problem(seed, n, n_features, n_labels, density=density)
     true_cost = cost * np.array(heavier[:n_labels])
-    weights, _ = solve(X, Y, cost, logistic, true_cost=true_cost, padding=padding)
+    n_dense = min(n_dense, n_features)
+    weights, _ = solve(X, Y, cost, logistic, true_cost=true_cost, padding=padding, n_dense=n_dense)
     A = with_constant(X)
     for c in range(n_labels):
         sign = 2 * Y.toarray()[:, c] - 1
@@ -212,3 +217,18 @@ def test_logistic_steps_stay_inside_their_bounds(scale):
         least = objective(optimum(A, sign, 20.0, True), A, sign, 20.0, True)[0]
         reached = objective(weights[:, c].astype(float), A, sign, 20.0, True)[0]
         assert reached == pytest.approx(least, rel=1e-2)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("epochs", [1, 2, 5])
+def test_a_dense_block_changes_nothing_but_rounding(epochs, logistic):
+    """Every step is the same as if the dense columns were sparse, also inside a block of rows.
+
+    Forty labels: some rows move so few of them that only those are written.
+    """
+    X, Y = problem(5, n=100, n_features=30, n_labels=40, scale=0.3, density=0.9, truth=0.04)
+    given = {"cost": 5.0, "logistic": logistic, "epochs": epochs, "tolerance": 0.05, "seed": 3}
+    sparse, visits = solve(X, Y, **given)
+    dense, dense_visits = solve(X, Y, **given, n_dense=13)
+    assert visits == dense_visits
+    np.testing.assert_allclose(dense, sparse, atol=1e-4)

@@ -33,6 +33,7 @@ from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 
 BATCH = 1024  # texts whose candidates are judged at once
+FEWEST = 4  # documents with labels from which makers are compared
 MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
 
 
@@ -131,29 +132,64 @@ class Grove(Classifier):
     # --- learning -----------------------------------------------------------------------------
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        makers, say = self._new(), context.run.progress.say
-        facts = _facts(Y, context.labels)
-        kinds, self.ranker_, self.held_out_ = [FIRST], None, {}
-        if len(makers) > 1 and int((np.diff(Y.indptr) > 0).sum()) > 1:
-            about = repr(self.get_params(deep=False) | {"threads": None})
-            folds = rank_folds(makers, X, Y, self.seed, context, about)
-            own = Y[folds.rows]
-            kinds, score, alone = choose_makers(folds, own, facts, self.seed)
-            self.held_out_ = {"grove": score, "tree": alone}
-            say(_told(kinds, [maker.kind for maker in makers], score, alone))
-            if kinds != [FIRST]:
-                self.ranker_ = self._learn_ranker(folds.of(kinds), own, facts)
+        self.facts_, self.ranker_, self.held_out_ = _facts(Y, context.labels), None, {}
+        makers = self._new()
+        if int((np.diff(Y.indptr) > 0).sum()) < FEWEST:
+            self._fit_unjudged(makers, X, Y, context)
+            return
+        kinds = [FIRST]
+        if len(makers) > 1:
+            kinds = self._learn_to_rank(makers, X, Y, context)
         self.makers_ = [
             maker.fit(X, Y, context, maker.kind) for maker in makers if maker.kind in kinds
         ]
-        self.facts_ = facts
 
-    def _learn_ranker(self, folds: FoldRankings, Y: csr_array, facts: LabelFacts) -> Ranker:
+    def _fit_unjudged(
+        self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext
+    ) -> None:
+        """Fit all makers that can learn from next to nothing, with a ranker that did not learn."""
+        if not Y.nnz:
+            makers = [maker for maker in makers if maker.model.ranks_by_name]
+        self.makers_ = []
+        for maker in makers:
+            try:
+                self.makers_.append(maker.fit(X, Y, context, maker.kind))
+            except InputError as error:
+                context.run.progress.say(f"without {maker.kind}: {error}")
+        if not self.makers_:
+            raise InputError(
+                f"{Y.shape[0]:,} documents and no names of labels that could be found in texts: "
+                "there is nothing to learn from. Give documents with labels, or names by --labels"
+            )
+        kinds = ", ".join(maker.kind for maker in self.makers_)
+        context.run.progress.say(
+            f"{Y.shape[0]:,} documents are too few to learn how to rank: this tagger rests on "
+            f"{kinds}, with fixed weights"
+        )
+        if len(self.makers_) > 1:
+            self.ranker_ = Ranker.unlearned(self._evidence(X[:0]).columns)
+
+    def _learn_to_rank(
+        self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext
+    ) -> list[str]:
+        """Choose makers and learn the ranker; return the kinds of makers to keep."""
+        about = repr(self.get_params(deep=False) | {"threads": None})
+        folds = rank_folds(makers, X, Y, self.seed, context, about)
+        own = Y[folds.rows]
+        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed)
+        self.held_out_ = {"grove": score, "tree": alone}
+        tried = [maker.kind for maker in makers]
+        context.run.progress.say(_told(kinds, tried, score, alone))
+        if kinds != [FIRST]:
+            self.ranker_ = self._learn_ranker(folds.of(kinds), own)
+        return kinds
+
+    def _learn_ranker(self, folds: FoldRankings, Y: csr_array) -> Ranker:
         """Learn from the candidates of documents with labels Y (m, L)."""
         each = sum(ranking.k for ranking in folds.rankings.values())
         chosen = np.arange(len(folds.rows)) < max(MANY // max(each, 1), 1)
         few = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values()))
-        evidence = gather(few.rankings, facts._replace(counts=folds.counts), few.fold)
+        evidence = gather(few.rankings, self.facts_._replace(counts=folds.counts), few.fold)
         truth = Y[np.flatnonzero(chosen)]
         true = evidence.truth(truth)
         ranker = Ranker.learn(evidence, true, self.seed)

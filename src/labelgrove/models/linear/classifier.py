@@ -116,10 +116,6 @@ class LinearForest(Classifier):
     cost_: float
     dense_weight_: float = 0.0  # as of models saved before there was such a weight
 
-    def check_needs(self) -> None:
-        """Refuse a name of dense vectors that names none."""
-        self.views()
-
     def views(self) -> dict[str, ViewSpec]:
         """Return tf-idf and, unless they do not help, the dense vectors."""
         views = super().views()
@@ -132,7 +128,8 @@ class LinearForest(Classifier):
         raise NotImplementedError
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
-        X, dense = self._columns(X)
+        # by its settings: whatever an earlier fit has chosen does not count
+        X, dense = self._columns(X, bool(self.dense) and self.dense_weight != 0)
         if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
             X = X.copy()
             X.sum_duplicates()
@@ -174,11 +171,15 @@ class LinearForest(Classifier):
         trees = self._grow(X, Y, context)
         self.forest_ = train_forest(X, Y, trees, solver, context.run, self.threads, dense)
 
-    def _columns(self, X: Features) -> tuple[csr_array, NDArray[np.float32] | None]:
+    def _columns(
+        self, X: Features, with_dense: bool
+    ) -> tuple[csr_array, NDArray[np.float32] | None]:
         """Return the sparse features (n, D) and, if it reads them, the dense ones (n, d)."""
-        if "dense" not in self.views():
+        if not with_dense:
             # a model around this one may still give a view that turned out not to help
-            return self._rows(X["text"] if isinstance(X, Views) and "text" in X else X), None
+            if self.dense and isinstance(X, Views) and "text" in X:
+                X = X["text"]
+            return self._rows(X), None
         if not isinstance(X, Views) or not {"text", "dense"} <= X.keys():
             given = f"the views {', '.join(X)}" if isinstance(X, Views) else type(X).__name__
             raise InputError(
@@ -212,7 +213,7 @@ class LinearForest(Classifier):
 
     def _known_columns(self, X: Features) -> tuple[csr_array, NDArray[np.float32] | None]:
         """Return `_columns` of features like those it learned from, the dense ones scaled."""
-        rows, dense = self._columns(X)
+        rows, dense = self._columns(X, self.dense_weight_ != 0)
         if rows.shape[1] != self.forest_.n_features:
             raise InputError(
                 f"X has {rows.shape[1]:,} features, but {self.name} learned from "

@@ -15,7 +15,7 @@ from labelgrove.models.linear.solver import Solver
 from labelgrove.models.linear.training import train_forest
 
 WEIGHTS = (0.0, 0.25, 0.5, 1.0)
-MOST_DOCUMENTS = 6_000
+MOST_DOCUMENTS = 4_000
 MOST_LABELS = 1_024  # the most frequent ones, so that the trials stay short
 FEWEST = 20  # documents below which nothing can be told
 HELD_OUT = 0.25

@@ -148,7 +148,20 @@ def _by_node(visit_node, n_nodes):
 
 @njit(cache=True, nogil=True)
 def rank_rows(
-    indptr, indices, data, dense, first, last, root, depth, beam, sharpness, carry, tables, nodes, logps
+    indptr,
+    indices,
+    data,
+    dense,
+    first,
+    last,
+    root,
+    depth,
+    beam,
+    sharpness,
+    carry,
+    tables,
+    nodes,
+    logps,
 ):
     """Descend one tree for the rows from ``first`` to before ``last`` of a csr matrix.
 
@@ -194,8 +207,8 @@ def rank_rows(
                 end += 1
             for chunk in range(tables.chunk_ptr[node], tables.chunk_ptr[node + 1]):
                 place = score_chunk(
-                    indptr, indices, data, dense, visit_row, order[start:end], out_ptr, out, node, chunk,
-                    tables, place,
+                    indptr, indices, data, dense, visit_row, order[start:end], out_ptr, out, node,
+                    chunk, tables, place,
                 )  # fmt: skip
             start = end
         v = 0

@@ -138,8 +138,10 @@ def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
     from labelgrove.models.linear import training_kernels as kernels
 
     rows = level.rows(task.node)
-    own = kernels.gather(x.X.indptr, x.X.indices, x.X.data, rows, x.scratch())
-    return Documents(rows, *own, x.dense)
+    indptr, indices, data, features = kernels.gather(
+        x.X.indptr, x.X.indices, x.X.data, rows, x.scratch()
+    )
+    return Documents(rows, indptr, indices, data, features, x.dense)
 
 
 def train_task(x: FrequentFirst, level: Level, solver: Solver, task: NodeTask) -> Chunk:

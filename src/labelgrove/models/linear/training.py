@@ -139,5 +139,7 @@ def _likely(
 ) -> csr_array:
     """Return the nodes of a tree's last level that it finds most likely, shape (n, n_nodes)."""
     beam = max(10, solver.negatives)
-    found = above.rank(X, min(solver.negatives, n_nodes), beam, solver.sharpness, threads, dense=dense)
+    found = above.rank(
+        X, min(solver.negatives, n_nodes), beam, solver.sharpness, threads, dense=dense
+    )
     return found.to_csr(n_nodes)

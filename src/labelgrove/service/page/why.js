@@ -22,6 +22,7 @@ export async function explain(panel, { text, label, model }) {
     panel.replaceChildren(
       ...known.labels.slice(0, 1).flatMap((each) => about(each)),
       ...marked(text, found.words),
+      ...beside(found.parts),
       ...similar(found.documents),
     );
   } catch (error) {
@@ -56,6 +57,13 @@ function sides(found) {
       el("ul", { class: "words" }, loudest.map(({ text, weight }) =>
         el("li", {}, words(beginning(text, 40)), " ", el("small", {}, signed(weight))))));
   });
+}
+
+/** What spoke beside the words, such as the meaning of the whole text. */
+function beside(parts) {
+  if (!parts.length) return [];
+  const told = parts.map(({ name, weight }) => `${name} ${signed(weight)}`).join(", ");
+  return [el("p", {}, `Beside the words: ${told}`)];
 }
 
 function similar(documents) {

@@ -49,6 +49,7 @@ class EncoderEmbeddings(Featurizer):
 
     name: ClassVar[str] = "encoder"
     keeps_features: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = False
 
     model: str = setting("", "A sentence encoder: a folder, or a name on the Hugging Face hub.")
     length: int = setting(256, "Tokens read from the start of a text.", least=1)
