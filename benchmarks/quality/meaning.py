@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,12 +50,15 @@ SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5", "micro-F1", "
 
 @dataclass(frozen=True)
 class System:
-    """A model and which vectors it has; a network reads the texts with the encoder itself."""
+    """A model, the vectors it has, and whether it knows the names of labels that only tests use.
+
+    A network reads the texts with the encoder itself.
+    """
 
     model: str
     vectors: str = ""
     network: bool = False
-    settings: dict[str, Any] = field(default_factory=dict)
+    all_names: bool = True
 
 
 SYSTEMS = {
@@ -67,11 +70,14 @@ SYSTEMS = {
     "grove, MiniLM": System("grove", "encoder"),
     "label-match": System("label-match"),
     "knn": System("knn"),
+    "grove, fewer names": System("grove", all_names=False),
+    "grove, static, fewer names": System("grove", "static", all_names=False),
     **{name: System(name, network=True) for name in ("transformer", "lightxml", "xr-transformer")},
 }
 FOUR = ("bonsai", "grove", "bonsai, static", "grove, static")
 ENCODERS = ("bonsai, MiniLM", "grove, MiniLM")
 MAKERS = ("label-match", "knn")  # models that a grove is made of, alone
+FEWER = ("grove, fewer names", "grove, static, fewer names")
 NETWORKS = ("transformer", "lightxml", "xr-transformer")
 
 
@@ -98,6 +104,7 @@ PHASES = (
     Phase("few", (300,), (1, 2), FOUR),
     Phase("other-sizes", (1000, 100), (0,), FOUR),
     Phase("makers", (300, 4000), (0,), MAKERS),
+    Phase("names", (300, 4000), (0,), FEWER, ("tibkat", "finna")),
     Phase("peers", (300, 4000), (0,), tuple(PEERS)),
     Phase("encoder", (1000, 4000), (0,), ENCODERS, ("debtags", "arxiv", "tibkat")),
     Phase("all", (ALL,), (0,), FOUR, ("reuters", "debtags", "tibkat", "arxiv", "congress")),
@@ -175,14 +182,13 @@ class Bench:
     def _tagger(self, case: Case, system: str) -> dict[str, Any]:
         data, asked = self.asked.data, SYSTEMS[system]
         train, test = training(data, case), testing(data, case.where)
-        names = data / case.where / "labels.tsv"
         more: dict[str, Any] = {}
         if asked.vectors == "encoder":  # both systems find the vectors on disk
             more["encoding_s"] = self._encode([each.text for each in (*train, *test)])
-        tagger = self._new(asked, case.seed)
+        tagger, names = self._new(asked, case.seed), self._names(case.where, asked)
         run = Run(progress=Lines(seconds=30))
         began, cpu = time.perf_counter(), time.process_time()
-        tagger.fit(*pairs(train), vocabulary=names if names.exists() else None, run=run)
+        tagger.fit(*pairs(train), vocabulary=names, run=run)
         spent = time.perf_counter() - began, time.process_time() - cpu
         model: Any = tagger.model_
         if asked.model == "grove":
@@ -201,7 +207,7 @@ class Bench:
         }
 
     def _new(self, asked: System, seed: int) -> Tagger:
-        settings: dict[str, Any] = {"seed": seed, "threads": self.asked.threads, **asked.settings}
+        settings: dict[str, Any] = {"seed": seed, "threads": self.asked.threads}
         features = {}
         if asked.network:
             settings |= {"encoder": str(self.asked.encoder), **NETWORK}
@@ -212,6 +218,19 @@ class Bench:
             features = {"dense": {"length": ENCODED}}
         model = models.create(asked.model, **settings)
         return Tagger(model, seed=seed, threads=self.asked.threads, features=features or None)
+
+    def _names(self, where: str, asked: System) -> Path | None:
+        """Return the file of names, if the set has one."""
+        names: Path = self.asked.data / where / "labels.tsv"
+        if asked.all_names or not names.exists():
+            return names if names.exists() else None
+        used = {label for each in documents(names.parent, "train") for label in each.labels}
+        kept = [
+            line for line in names.read_text("utf-8").splitlines() if line.split("\t")[0] in used
+        ]
+        fewer: Path = self.asked.work / f"{where}-names.tsv"
+        fewer.write_text("\n".join(kept) + "\n", encoding="utf-8")
+        return fewer
 
     def _encode(self, texts: list[str]) -> float:
         """Put the vectors of texts on disk, and return how long it took."""
