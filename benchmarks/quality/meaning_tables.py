@@ -40,6 +40,9 @@ def tables(lines: Sequence[Line]) -> list[str]:
     shown = [_machine(), "", "### grove minus bonsai", "", *goal_table(good)]
     for title in COMPARED:
         shown += [f"#### {title}", "", *difference_table(good, *COMPARED[title])]
+    for size in (300, 4000):
+        title = f"### All systems with {size:,} documents, nDCG@5"
+        shown += [title, "", *overview_table(good, size)]
     shown += ["### Time and size", "", *cost_table(good), "### All results", ""]
     for where in SETS:
         for size in SIZES:
@@ -129,6 +132,25 @@ def difference_table(lines: Sequence[Line], first: str, second: str) -> list[str
     every = f"{np.mean([float(np.mean(x)) for x in found.values()]):+.2f}" if found else ""
     rows.append(["mean", *means, every])
     return table([f"{second} minus {first}", *map(_size, sizes), "mean"], rows)
+
+
+def overview_table(lines: Sequence[Line], size: int) -> list[str]:
+    """Return nDCG@5 of the first seed for all systems that were measured on every set."""
+    found = {
+        (line["system"], line["where"]): 100 * line["scores"]["nDCG@5"]
+        for line in lines
+        if (line["size"], line["seed"]) == (size, 0)
+    }
+    systems = dict.fromkeys(line["system"] for line in sorted(lines, key=_order))
+    rows = []
+    for system in systems:
+        own = [found.get((system, where)) for where in SETS]
+        scores = [score for score in own if score is not None]
+        if len(scores) >= len(SETS) - 1:  # names of labels are found nowhere in some sets
+            mean = f"{np.mean(scores):.1f}" if len(scores) == len(SETS) else ""
+            cells = ["" if score is None else f"{score:.1f}" for score in own]
+            rows.append([system, *cells, mean])
+    return table(["system, first seed", *SETS, "mean"], rows)
 
 
 def cost_table(lines: Sequence[Line]) -> list[str]:
