@@ -25,6 +25,7 @@ COMPARED = {
     "static vectors in bonsai": ("bonsai", "bonsai, static"),
     "all of it": ("bonsai", "grove, static"),
 }
+PARTS = ("bonsai", "label-match", "knn")  # what a grove without vectors is made of
 GOALS = (  # what, how it is made of the differences, the least that it should be
     ("mean of all sets and sizes", "mean", 2.0),
     ("mean with 300 documents", "mean at 300", 4.0),
@@ -40,6 +41,7 @@ def tables(lines: Sequence[Line]) -> list[str]:
     shown = [_machine(), "", "### grove minus bonsai", "", *goal_table(good)]
     for title in COMPARED:
         shown += [f"#### {title}", "", *difference_table(good, *COMPARED[title])]
+    shown += ["#### against the best of its parts", "", *part_table(good)]
     for size in (300, 4000):
         title = f"### All systems with {size:,} documents, nDCG@5"
         shown += [title, "", *overview_table(good, size)]
@@ -132,6 +134,26 @@ def difference_table(lines: Sequence[Line], first: str, second: str) -> list[str
     every = f"{np.mean([float(np.mean(x)) for x in found.values()]):+.2f}" if found else ""
     rows.append(["mean", *means, every])
     return table([f"{second} minus {first}", *map(_size, sizes), "mean"], rows)
+
+
+def part_table(lines: Sequence[Line]) -> list[str]:
+    """Return what a grove adds to the best of the models that it is made of, as test scores say."""
+    rows = []
+    for size in SIZES:
+        cells, values = [], []
+        for where in SETS:
+            parts = [by_seed(lines, where, size, system).get(0) for system in PARTS]
+            grove = by_seed(lines, where, size, "grove").get(0)
+            known = [part for part in parts if part is not None]
+            if grove is None or len(known) < len(PARTS):
+                cells.append("")
+                continue
+            best = max(known, key=lambda part: float(part["scores"]["nDCG@5"]))
+            values.append(100 * (grove["scores"]["nDCG@5"] - best["scores"]["nDCG@5"]))
+            cells.append(f"{values[-1]:+.2f} ({best['system']})")
+        if values:
+            rows.append([f"{_size(size)} documents", *cells, f"{np.mean(values):+.2f}"])
+    return table(["grove minus the best part", *SETS, "mean"], rows)
 
 
 def overview_table(lines: Sequence[Line], size: int) -> list[str]:
