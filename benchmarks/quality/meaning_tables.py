@@ -26,6 +26,7 @@ COMPARED = {
     "all of it": ("bonsai", "grove, static"),
 }
 PARTS = ("bonsai", "label-match", "knn")  # what a grove without vectors is made of
+BY_NAME = ("tibkat", "finna")  # where names tell more than a few thousand documents do
 GOALS = (  # what, how it is made of the differences, the least that it should be
     ("mean of all sets and sizes", "mean", 2.0),
     ("mean with 300 documents", "mean at 300", 4.0),
@@ -103,6 +104,13 @@ def goal_table(lines: Sequence[Line]) -> list[str]:
             means = {key: float(np.mean(x)) for key, x in gains(lines, *COMPARED[kind]).items()}
             cells.append(_goal(means, how, least))
         rows.append([what, f"{least:+.1f}", *cells])
+    for what, sizes in (("mean", SIZES), ("mean with 300 documents", (300,))):
+        cells = []
+        for kind in kinds:
+            found = gains(lines, *COMPARED[kind]).items()
+            some = [np.mean(x) for key, x in found if key[0] not in BY_NAME and key[1] in sizes]
+            cells.append(f"{np.mean(some):+.2f}" if some else "")
+        rows.append([f"{what}, without {' and '.join(BY_NAME)}", "", *cells])
     return table(["nDCG@5, points", "goal", *kinds], rows)
 
 
