@@ -208,7 +208,9 @@ def test_explanations_weigh_names_by_how_telling_they_are(tagger):
     assert shares[3] == shares[4]
     # "energy" stands alone in two texts, both with t2; photovoltaics in one, with t1
     (energy,) = set(model.explain(X, 0, 1).weights.tolist())
-    assert 1 > energy > shares[0] > 0.5
+    assert 1 > energy > shares[0]
+    fresh = (3 + 1) / (3 + 10)  # three names stand in one text each, and all three are right
+    assert shares[0] == pytest.approx((1 + 3 * fresh) / (1 + 3))
     with pytest.raises(InputError, match="label 6 of a model that knows 6"):
         model.explain(X, 0, 6)
     with pytest.raises(InputError, match="row 1 of X, which has 1 rows"):
@@ -277,10 +279,23 @@ def test_save_and_load(tagger, tmp_path):
 
 
 def test_names_that_stand_nowhere_are_told():
-    with pytest.raises(InputError, match="no label's name, such as 'p1', stands in any of the 2"):
-        Tagger("label-match", validation=0).fit(["a b", "c"], [["p1"], []])
+    texts, labels = ["a b", "c"] * 10, [["p1"], []] * 10
+    with pytest.raises(InputError, match="no label's name, such as 'p1', stands in any of the 20"):
+        Tagger("label-match", validation=0).fit(texts, labels)
     with pytest.raises(InputError, match="no label's name"):  # a name without any word
-        Tagger("label-match", validation=0).fit(["a b", "c"], [["!"], []])
+        Tagger("label-match", validation=0).fit(texts, [["!"], []] * 10)
+
+
+def test_few_documents_need_not_have_the_names():
+    tagger = Tagger("label-match", validation=0).fit(["a b", "c"] * 9, [["p1"], []] * 9)
+    assert labels_of(tagger, "on p1") == ["p1"]
+    assert labels_of(tagger, "a b") == []
+
+
+def test_a_name_that_no_document_has_is_trusted_the_more_the_longer_it_is():
+    vocabulary = Vocabulary({"a": Concept("solar"), "b": Concept("wind energy turbine")})
+    tagger = Tagger("label-match", validation=0).fit([], [], vocabulary=vocabulary)
+    assert labels_of(tagger, "solar wind energy turbine") == ["b", "a"]
 
 
 def test_what_it_needs_is_told():

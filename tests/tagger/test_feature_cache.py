@@ -30,7 +30,7 @@ class Reads(Centroid):
         return self.by_name
 
     def views(self):
-        return {"text": ViewSpec("subwords")}
+        return {"text": ViewSpec("subwords", reads_names=self.by_name)}
 
     def _fit(self, X, Y, context):
         self.given_ = X

@@ -225,6 +225,10 @@ class ByName(Demanding):
 
     ranks_by_name = True
 
+    def views(self):
+        views = super().views()
+        return views | {"words": replace(views["words"], reads_names=True)}
+
     def _fit(self, X, Y, context):
         super()._fit(X, Y, context)
         self.given_ = [len(X["words"]), X["bag"].shape[0], *Y.shape, context.labels.n_labels]
@@ -242,8 +246,10 @@ def test_a_model_that_ranks_by_name_gets_the_labels_without_documents(tmp_path):
     assert tagger.model_.given_ == [500, 500, 500, 14, 14]
     words = tagger.learned_.featurizers["words"]
     assert {"name", "13", "zero", "null"} <= set(words.vocabulary)
+    bag = tagger.learned_.featurizers["bag"]
+    assert not bag.transform(["name null"]).nnz  # a view that does not ask for names
     assert tagger.labels_.counts[12:].tolist() == [0, 0]
-    assert "2 more labels of the vocabulary" in told.getvalue()
+    assert "2 of the labels have no document yet" in told.getvalue()
 
 
 def test_every_demand_of_a_model_is_met(tmp_path, stand_ins_installed):

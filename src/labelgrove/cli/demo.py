@@ -38,7 +38,7 @@ def demo(
     sample = Path(__file__).parents[1] / "samples" / "arxiv"
     progress = options.open_progress(quiet)
     print("3,000 abstracts from arXiv with their categories; 1,000 others to score on.\n")
-    tagger = Tagger(seed=seed, threads=threads)
+    tagger = Tagger(options.DEFAULT_MODEL, seed=seed, threads=threads)
     tagger.fit(
         read_corpus(sample / "train.jsonl.gz"),
         vocabulary=sample / "labels.tsv",

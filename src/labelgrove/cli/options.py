@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 INPUT = "Input"
 OUTPUTS = ("json_to", "report", "markdown", "latex", "html")  # files that hold a command's result
 
+DEFAULT_MODEL = "grove"  # what is trained if no model is asked for
+
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.", min=1)]
 Overwrite = Annotated[

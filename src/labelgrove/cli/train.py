@@ -25,9 +25,21 @@ OF_NEURAL = ("device", "precision")  # options that are settings of neural model
 
 @options.reads_documents
 def train(
-    source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tagger.")],
-    model: options.Model = None,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[TRAIN]",
+            help="Documents with labels. Without any, --labels is all there is to learn from.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model; 'labelgrove models' lists them. grove by default, and bonsai for files of "
+            "features instead of texts."
+        ),
+    ] = None,
     labels: options.Labels = None,
     valid: Annotated[
         Path | None, typer.Option(help="Held-out documents, instead of a share of TRAIN.")
@@ -89,11 +101,11 @@ def train(
     if not estimate:
         storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    corpus = reading.open(source)
+    corpus = _documents(source, labels, reading)
     held = reading.open(valid) if valid else None
     given = {"device": device, "precision": precision}
     settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
-    tagger = _tagger(read_recipe(recipe), settings, model, validation, seed, threads)
+    tagger = _tagger(read_recipe(recipe), settings, corpus, model, validation, seed, threads)
     if estimate:
         shown = Run(progress=progress)
         needed = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
@@ -191,9 +203,24 @@ def _check_run(run: Run, overwrite: bool) -> None:
         )
 
 
+def _documents(source: Path | None, labels: Path | None, reading: options.ReadingOptions) -> Corpus:
+    """Open the training documents; where there are none, names of labels must be given."""
+    from labelgrove.corpus import read_corpus
+
+    if source is not None:
+        return reading.open(source)
+    if labels is None:
+        raise typer.BadParameter(
+            "give a file of documents with labels, or --labels with a vocabulary to begin without "
+            "documents"
+        )
+    return read_corpus(([], []))
+
+
 def _tagger(
     recipe: dict[str, Any],
     settings: list[str],
+    corpus: Corpus,
     model: str | None,
     validation: float | None,
     seed: int,
@@ -205,7 +232,9 @@ def _tagger(
 
     of_model, of_views = settings_of(recipe, settings)
     defaults = Tagger().get_params(deep=False)
-    name = recipe.get("model", defaults["model"]) if model is None else model
+    # features that were made elsewhere have no words in which names could be found
+    usual = options.DEFAULT_MODEL if corpus.featurizer is None else "bonsai"
+    name = recipe.get("model", usual) if model is None else model
     for option in OF_NEURAL:
         if option in of_model and option not in MODELS.find(name).setting_names():
             raise InputError(f"{name} has no setting {option!r}: --{option} is for neural models")

@@ -189,6 +189,14 @@ class Classifier(Part):
         self.n_labels_ = int(Y.shape[1])
         return self
 
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return a model that learns from all documents what this one learned from some of them.
+
+        A model may keep what it chose, such as a setting, instead of choosing again.
+        """
+        self.check_fitted()
+        return self.fresh().fit(X, Y, context=context)
+
     def rank(self, X: Features, k: int = 10) -> Ranking:
         """Return the best k labels of each row with their probabilities, k at most L."""
         self.check_fitted()

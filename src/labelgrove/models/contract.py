@@ -380,7 +380,8 @@ def explanations_point_at_the_text(case: Case) -> None:
         allowed = view.indices[view.indptr[3] : view.indptr[4]]
     assert np.isin(explanation.ids, allowed).all(), "an explanation names what is not in the text"
     if case.fitted.reads_text:
-        assert len(explanation.ids), "nothing in the text spoke for a true label"
+        spoke = len(explanation.ids) or explanation.parts
+        assert spoke, "nothing in the text spoke for a true label"
 
 
 @_check
@@ -460,6 +461,8 @@ def _same(one: Any, other: Any) -> bool:
         return np.array_equal(one.tokens, other.tokens) and np.array_equal(
             one.offsets, other.offsets
         )
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
     if isinstance(one, csr_array):
         return bool(one.shape == other.shape and (one != other).nnz == 0)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

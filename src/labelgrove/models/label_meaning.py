@@ -7,7 +7,8 @@ their labels, as in Palatucci et al., "Zero-shot learning with semantic output c
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, Views
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
@@ -123,11 +125,11 @@ class LabelMeaning(Classifier):
 
     def _learn_weights(self, rows: NDArray[np.float32], Y: csr_array) -> NDArray[np.float64]:
         """Return factor and constant that make probabilities of cosines, shape (2,)."""
-        few = rows[:SAMPLE]
-        cosines = self._cosines(few, min(PLACES, Y.shape[1]))
+        drawn = generator(self.seed, "label-meaning sample").permutation(len(rows))[:SAMPLE]
+        cosines = self._cosines(rows[drawn], min(PLACES, Y.shape[1]))
         named = cosines.labels >= 0
         table = np.stack([cosines.scores[named], np.ones(named.sum())], axis=1).astype(np.float64)
-        true = cosines.hits(Y[: len(few)])[named].astype(np.float64)
+        true = cosines.hits(Y[drawn])[named].astype(np.float64)
         return logistic(table, true, UNLEARNED)
 
     # --- ranking ------------------------------------------------------------------------------
@@ -167,6 +169,13 @@ class LabelMeaning(Classifier):
         score = float(ranking.scores[0][ranking.labels[0] == label].sum())
         none = np.empty(0, np.int64), np.empty(0, np.float32)
         return Explanation(*none, parts=(("meaning of the name", score),))
+
+    @classmethod
+    def example_settings(cls, folder: Path) -> dict[str, Any]:
+        """Return small vectors, which are made in ``folder``."""
+        from labelgrove.models.examples import small_static
+
+        return {"dense": small_static(folder)}
 
 
 def _dense(X: Features) -> NDArray[np.float32]:

@@ -65,6 +65,18 @@ MODELS: Registry[Classifier] = Registry(
             "Devlin et al. 2019",
             "transformers",
         ),
+        "lightxml": Entry(
+            "labelgrove.models.neural.light_xml:LightXml",
+            "any pretrained transformer, for labels that a generator picks, anew at every step",
+            "Jiang et al. 2021",
+            "transformers",
+        ),
+        "xr-transformer": Entry(
+            "labelgrove.models.neural.xr_transformer:XrTransformer",
+            "an encoder learns from coarse clusters to labels, then ranks beside tf-idf in bonsai",
+            "Zhang et al. 2021",
+            "transformers",
+        ),
         "aplc-xlnet": Entry(
             "labelgrove.models.neural.aplc_xlnet:AplcXlnet",
             "any pretrained transformer, rare labels in clusters behind gates",

@@ -71,7 +71,7 @@ class TrainingTask:
             # what was calibrated is a trial; the model that is kept learns from everything
             context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
             everything = replace(_step(context, "final"), documents=self.documents)
-            final = model.fresh().fit(*self.whole, context=everything)
+            final = fitted.model.refit(*self.whole, context=everything)
             fitted = replace(fitted, model=final)
         elif self.whole is not None and self.held is not None and model.remembers:
             # only now: a model that knew them would find each of them when it is calibrated

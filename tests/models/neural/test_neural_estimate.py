@@ -30,6 +30,7 @@ CASES = {
     "rnn": ("xml-rnn", 20_000, 200, {"units": 128}),
     "clusters": ("xml-rnn", 60_000, 30, {"units": 128, "output": "clusters"}),
     "transformer": ("transformer", 500, 120, {"encoder": str(minilm()), "length": 128}),
+    "generator": ("lightxml", 60_000, 30, {"encoder": str(minilm()), "length": 32, "frozen": 4}),
     "frozen": ("transformer", 500, 120, {"encoder": str(minilm()), "length": 128, "frozen": 4}),
 }
 
@@ -45,7 +46,7 @@ def planted(n_labels, n_words, n=80, n_terms=20_000):
 def trained(case):
     """Train in this process, and return the estimated and the real peak of its memory."""
     name, n_labels, n_words, settings = CASES[case]
-    X, Y = planted(n_labels, n_words, n_terms=30_522 if name == "transformer" else 20_000)
+    X, Y = planted(n_labels, n_words, n_terms=30_522 if "encoder" in settings else 20_000)
     model = models.create(name, batch=40, **SMALL, **settings)
     told = model._memory(X, Y)
     model.fit(X, Y)

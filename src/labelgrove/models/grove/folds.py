@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
 from labelgrove.models.first_stage import shares_of
@@ -67,7 +68,8 @@ def fold_rows(Y: csr_array, seed: int) -> list[tuple[NDArray[np.int64], NDArray[
     used = min(folds, -(-ENOUGH * folds // n))
     shares = shares_of(Y, folds, seed)
     pairs = [(np.flatnonzero(shares != f), np.flatnonzero(shares == f)) for f in range(used)]
-    return [(rest, left[: -(-MOST // used)]) for rest, left in pairs]
+    draw = generator(seed, "documents to rank")  # of all of the corpus, which may be sorted
+    return [(rest, np.sort(draw.permutation(left)[: -(-MOST // used)])) for rest, left in pairs]
 
 
 def rank_folds(

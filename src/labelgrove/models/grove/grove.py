@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
@@ -104,6 +105,8 @@ class Grove(Classifier):
     held_out_: dict[str, float]
     facts_: LabelFacts
 
+    _model: Grove | None = None  # whose makers and ranker are kept
+
     # --- what it needs ------------------------------------------------------------------------
 
     def _new(self) -> list[Maker]:
@@ -138,11 +141,23 @@ class Grove(Classifier):
             self._fit_unjudged(makers, X, Y, context)
             return
         kinds = [FIRST]
-        if len(makers) > 1:
+        if self._model is not None:  # what fewer documents have taught, they need not teach again
+            kinds = [maker.kind for maker in self._model.makers_]
+            self.ranker_, self.held_out_ = self._model.ranker_, self._model.held_out_
+        elif len(makers) > 1:
             kinds = self._learn_to_rank(makers, X, Y, context)
         self.makers_ = [
             maker.fit(X, Y, context, maker.kind) for maker in makers if maker.kind in kinds
         ]
+
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return a grove of the same makers and with the same ranker that learns from these."""
+        found = self.fresh()
+        if self.held_out_:
+            found._model = self
+        found.fit(X, Y, context=context)
+        found._model = None
+        return found
 
     def _fit_unjudged(
         self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext
@@ -187,7 +202,8 @@ class Grove(Classifier):
     def _learn_ranker(self, folds: FoldRankings, Y: csr_array) -> Ranker:
         """Learn from the candidates of documents with labels Y (m, L)."""
         each = sum(ranking.k for ranking in folds.rankings.values())
-        chosen = np.arange(len(folds.rows)) < max(MANY // max(each, 1), 1)
+        order = generator(self.seed, "documents of the ranker").permutation(len(folds.rows))
+        chosen = order < max(MANY // max(each, 1), 1)
         few = folds.of_documents(chosen, max(kind.depth for kind in KINDS.values()))
         evidence = gather(few.rankings, self.facts_._replace(counts=folds.counts), few.fold)
         truth = Y[np.flatnonzero(chosen)]

@@ -154,7 +154,11 @@ class Maker:
         if not len(own):
             return None
         told = self.model.explain(own_views(X, self.views), i, int(own[0]))
-        return replace(told, view=self.views[told.view])
+        near = tuple(
+            each._replace(labels=tuple(self.labels[[*each.labels]].tolist()))
+            for each in told.neighbours
+        )
+        return replace(told, view=self.views[told.view], neighbours=near)
 
     def remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         """Return one that knows these documents too; Y (n, at least L) may have new labels."""

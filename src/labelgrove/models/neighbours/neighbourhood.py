@@ -115,7 +115,7 @@ class Neighbourhood:
             return ViewSpec("tf-idf")
         if self.by == "words":
             return ViewSpec("words", {"length": self.length})
-        asked = dense_view(self.encoder)
+        asked = self._dense_view()
         own: dict[str, object] = {"length": self.length}
         if asked.featurizer == "encoder":
             own["device"] = self.device
@@ -128,15 +128,18 @@ class Neighbourhood:
         elif self.by == "encoder":
             self._check_encoder()
 
-    def _check_encoder(self) -> None:
-        asked = dense_view(self.encoder)
-        name = str(asked.settings["model"])
-        if not name.strip():
+    def _dense_view(self) -> ViewSpec:
+        if not self.encoder.strip():
             raise InputError(
                 "by='encoder' needs a pretrained sentence encoder: give encoder= (knn) or "
                 "neighbour_encoder= (treaderxml), a folder or a name on the Hugging Face hub such "
                 "as 'sentence-transformers/all-MiniLM-L6-v2'"
             )
+        return dense_view(self.encoder)
+
+    def _check_encoder(self) -> None:
+        asked = self._dense_view()
+        name = str(asked.settings["model"])
         if asked.featurizer == "static":
             load_static(name)
             return

@@ -105,6 +105,10 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _scorer(self, reader: Reader, start: LabelStart) -> Scorer:
         """Return what judges labels behind a reader."""
 
+    def _generator(self, reader: Reader, start: LabelStart) -> Scorer:
+        """Return what judges the clusters from which a training step chooses its candidates."""
+        return Generator(reader.n_vector, len(start.counts))
+
     def _candidates(self, n_labels: int) -> Candidates:
         """Return which of so many labels are judged where there is no first stage: here all."""
         return AllLabels(self.batch)
@@ -259,14 +263,16 @@ class NeuralClassifier(NeuralSettings, Classifier):
         counts = blueprint.counts
         reader = reader or self.input_.reader(len(counts))
         if blueprint.clusters_only:
-            return self._with_rates(Network(reader, Generator(reader.n_vector, len(counts))))
+            clusters_start = LabelStart(counts, blueprint.n_documents, self._begins)
+            return self._with_rates(Network(reader, self._generator(reader, clusters_start)))
         two_stages = blueprint.begins == "zero"
         begins = "zero" if two_stages else self._begins
         start = LabelStart(counts, blueprint.n_documents, begins, blueprint.sparse, clusters)
         reader = self._reader(reader, start)
         scorer, made = self._scorer(reader, start), None
-        if blueprint.n_clusters:
-            made = Generator(reader.n_vector, blueprint.n_clusters)
+        if blueprint.clusters is not None:
+            above = LabelStart(blueprint.clusters, blueprint.n_documents, self._begins)
+            made = self._generator(reader, above)
         weighs = two_stages or self._has_prior
         return self._with_rates(Network(reader, scorer, weighs_prior=weighs, generator=made))
 
@@ -360,7 +366,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         weights = [(each.numel(), each.requires_grad) for each in network.parameters()]
         judged = blueprint.judged if blueprint.judged is not None else len(blueprint.counts)
         kept = network.reader.kept(longest, judged)
-        kept += network.scorer.kept(longest, blueprint.judged) + 3 * blueprint.n_clusters
+        kept += network.scorer.kept(longest, blueprint.judged)
+        if network.generator is not None:
+            kept += network.generator.kept(longest, None)
         frozen = sum(n for n, learns in weights if not learns)
         return estimate.Size(sum(n for n, _ in weights), self.batch * kept, frozen)
 
@@ -379,7 +387,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         ends = [event["seconds"] for event in trial.history_]
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
-        below = trial.candidates_.below_others(len(trial.networks_))
+        below = trial.candidates_.below_others(len(passes))
         epochs = [self._epochs_of(each) for each in below]
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
         if context.validation is not None:

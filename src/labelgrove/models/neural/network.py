@@ -11,7 +11,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from labelgrove.models.neural.readers.base import Batch, Reader
 from labelgrove.models.neural.scorers.base import Positives, Scorer
-from labelgrove.models.neural.scorers.generator import Generator
 
 
 class Chosen(NamedTuple):
@@ -58,7 +57,7 @@ class Network(nn.Module):
         scorer: Scorer,
         *,
         weighs_prior: bool = False,
-        generator: Generator | None = None,
+        generator: Scorer | None = None,
     ) -> None:
         super().__init__()
         self.reader, self.scorer, self.generator = reader, scorer, generator
@@ -90,7 +89,7 @@ class Network(nn.Module):
             return self.scorer.loss(reading, batch.labels, self.prior(batch), truth)
         assert self.generator is not None
         assert isinstance(truth, Tensor)
-        clusters = self.generator.logits(reading)
+        clusters = self.generator.logits(reading, None, None).float()
         chosen = choose(clusters)
         loss = self.scorer.loss(reading, chosen.labels, None, chosen.true)
         return loss + binary_cross_entropy_with_logits(clusters, truth)

@@ -32,8 +32,9 @@ class Blueprint(NamedTuple):
         Number of training documents.
     sparse
         Whether a training step touches only a few of very many labels.
-    n_clusters
-        Clusters that a generator judges beside the labels; 0 for no generator.
+    clusters
+        Training documents of each cluster that a generator judges beside the labels, shape (K,);
+        None for no generator.
     clusters_only
         Whether a generator alone judges, and counts are those of its clusters.
     judged
@@ -46,7 +47,7 @@ class Blueprint(NamedTuple):
     counts: NDArray[np.int64]
     n_documents: int = 0
     sparse: bool = False
-    n_clusters: int = 0
+    clusters: NDArray[np.int64] | None = None
     clusters_only: bool = False
     judged: int | None = None
     begins: Literal["zero"] | None = None

@@ -261,7 +261,7 @@ class TreeLabels(Candidates):
         known = list(counts) or [np.zeros(n, np.int64) for n in sizes]
         if self.choice == "generated":
             return [
-                Blueprint(below, n_documents, True, len(above), judged=min(self.judged, len(below)))
+                Blueprint(below, n_documents, True, above, judged=min(self.judged, len(below)))
                 for above, below in pairwise(known)
             ]
         only = self.clusters_first

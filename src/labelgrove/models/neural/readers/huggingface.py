@@ -93,7 +93,14 @@ def embedded(encoder: nn.Module, ids: Tensor) -> Tensor:
 
 
 def states_of(encoder: nn.Module, given: dict[str, Any], types: Tensor, own: Tensor) -> Tensor:
-    """Return the vectors (b, W, d) of what a transformer reads.
+    """Return the vectors (b, W, d) of what a transformer reads; parameters as of `layers_of`."""
+    return layers_of(encoder, given, types, own)[-1]
+
+
+def layers_of(
+    encoder: nn.Module, given: dict[str, Any], types: Tensor, own: Tensor, n: int = 1
+) -> tuple[Tensor, ...]:
+    """Return the vectors (b, W, d) that each of the last n layers of a transformer gives.
 
     Parameters
     ----------
@@ -105,6 +112,8 @@ def states_of(encoder: nn.Module, given: dict[str, Any], types: Tensor, own: Ten
         Segments (b, W), of which it may know fewer, or none.
     own
         What is not padding, shape (b, W).
+    n
+        Number of layers, from 1 to all that the transformer has.
     """
     given, takes = {**given, "attention_mask": own.long()}, _inputs(encoder)
     if "token_type_ids" in takes:
@@ -112,8 +121,15 @@ def states_of(encoder: nn.Module, given: dict[str, Any], types: Tensor, own: Ten
         given["token_type_ids"] = types.clamp(max=known - 1) if known else types
     if "use_mems" in takes:  # XLNet would keep what it read for a text that goes on
         given["use_mems"] = False
-    states: Tensor = encoder(**given).last_hidden_state
-    return states
+    if n == 1:
+        return (encoder(**given).last_hidden_state,)
+    read = encoder(**given, output_hidden_states=True)
+    return (*read.hidden_states[-n:-1], read.last_hidden_state)
+
+
+def n_layers(encoder: nn.Module) -> int:
+    """Return how many layers a transformer has."""
+    return int(_config(encoder).num_hidden_layers)
 
 
 def pooled(states: Tensor, pooling: Pooling, ends: Tensor, counted: Tensor) -> Tensor:
@@ -264,7 +280,7 @@ def n_frozen_layers(encoder: nn.Module) -> int:
     """Return how many of the lowest layers do not learn."""
     parameters = list(encoder.parameters())
     if not any(each.requires_grad for each in parameters):
-        return int(_config(encoder).num_hidden_layers)
+        return n_layers(encoder)
     if all(each.requires_grad for each in parameters):
         return 0
     frozen = [
@@ -336,7 +352,7 @@ def merged(encoder: nn.Module) -> nn.Module:
 
 def _layers(encoder: nn.Module) -> nn.ModuleList:
     """Return the stack of layers: the list of as many modules as the configuration counts."""
-    n = int(_config(encoder).num_hidden_layers)
+    n = n_layers(encoder)
     for module in encoder.modules():
         if isinstance(module, nn.ModuleList) and len(module) == n:
             return module

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -41,14 +42,22 @@ class TransformerReader(Reader):
     ----------
     low_rank
         Whether low-rank updates learn in all layers, instead of the layers themselves.
+    n_layers
+        Last layers whose vectors stand side by side in the vector of a text.
     """
 
     low_rank = False
+    n_layers = 1
 
     def __init__(self, encoder: nn.Module, specials: Specials, pooling: Pooling) -> None:
         super().__init__()
         self.encoder, self.specials, self.pooling = encoder, specials, pooling
         self.n_vector = self.n_pooled = huggingface.width_of(encoder)
+
+    def pool_layers(self, n: int) -> None:
+        """Put the last n layers, or all if there are fewer, into the vector of a text."""
+        self.n_layers = min(n, huggingface.n_layers(self.encoder))
+        self.n_pooled = self.n_layers * self.n_vector
 
     def forward(self, batch: Batch) -> Reading:
         """Read texts."""
@@ -81,13 +90,17 @@ class TransformerReader(Reader):
 
     def _read(self, frame: Framed, given: dict[str, Any], lengths: Tensor) -> Reading:
         own = mask_of(frame.ends, frame.ids.shape[1])
-        states = huggingface.states_of(self.encoder, given, frame.types, own)
+        layers = huggingface.layers_of(self.encoder, given, frame.types, own, self.n_layers)
         first, width = len(self.specials.before), frame.ids.shape[1] - self._n_around
-        return Reading(
-            states[:, first : first + width],
-            mask_of(lengths, width),
-            lambda: huggingface.pooled(states, self.pooling, frame.ends, frame.ends),
-        )
+
+        def pool() -> Tensor:
+            each = [
+                huggingface.pooled(states, self.pooling, frame.ends, frame.ends)
+                for states in layers
+            ]
+            return each[0] if len(each) == 1 else torch.cat(each, 1)
+
+        return Reading(layers[-1][:, first : first + width], mask_of(lengths, width), pool)
 
     @property
     def _n_around(self) -> int:
@@ -112,7 +125,7 @@ class TransformerReader(Reader):
         if getattr(self.encoder, "is_gradient_checkpointing", False):
             return longest * 2 * width
         heads = int(getattr(config, "num_attention_heads", 1))
-        layers = int(config.num_hidden_layers)
+        layers = huggingface.n_layers(self.encoder)
         if not n_read and not self.low_rank:  # frozen layers are not gone back through
             layers -= huggingface.n_frozen_layers(self.encoder)
         # a layer that is gone back through keeps about 16 vectors of a token, and its attention

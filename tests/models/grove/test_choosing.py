@@ -1,0 +1,64 @@
+"""Makers of known worth are kept or dropped."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from labelgrove.core.ranking import Ranking
+from labelgrove.labels.hierarchy import IntLists
+from labelgrove.models.grove import choosing
+from labelgrove.models.grove.choosing import choose_makers
+from labelgrove.models.grove.evidence import LabelFacts
+from labelgrove.models.grove.folds import FoldRankings
+
+N, LABELS = 300, 20
+FACTS = LabelFacts(np.zeros(LABELS), np.ones(LABELS, np.int64), IntLists.of([()] * LABELS))
+
+
+def truth():
+    labels = np.random.default_rng(0).integers(LABELS, size=N)
+    return csr_array((np.ones(N, np.float32), labels, np.arange(N + 1)), shape=(N, LABELS))
+
+
+def maker(Y, signal, seed):
+    """Return a ranking of ten labels by random numbers, to which right labels add ``signal``."""
+    scores = np.random.default_rng(seed).normal(size=(N, LABELS)) + signal * Y.toarray()
+    return Ranking.from_dense(1 / (1 + np.exp(-scores)), 10)
+
+
+def chosen(**signals):
+    Y = truth()
+    kinds = {kind.replace("_", "-"): signal for kind, signal in signals.items()}
+    rankings = {kind: maker(Y, signal, seed) for seed, (kind, signal) in enumerate(kinds.items())}
+    counts = np.full((1, LABELS), 10)
+    folds = FoldRankings(np.arange(N), np.zeros(N, np.int64), counts, rankings)
+    return choose_makers(folds, Y, FACTS, 0)
+
+
+def test_a_useful_maker_is_kept_and_one_of_noise_is_dropped():
+    kinds, score, alone = chosen(tree=2.0, neighbours=2.0, names=0.0)
+    assert kinds == ["tree", "neighbours"]
+    assert score > alone + 0.05
+
+
+def test_several_useful_makers_are_kept():
+    kinds, score, _ = chosen(tree=2.0, neighbours=2.0, names=2.0)
+    assert kinds == ["tree", "neighbours", "names"]
+    assert score > chosen(tree=2.0, neighbours=2.0)[1]
+
+
+def test_the_tree_is_used_alone_where_nothing_helps():
+    kinds, score, alone = chosen(tree=20.0, neighbours=0.0, names=0.0)
+    assert kinds == ["tree"]
+    assert score == alone == pytest.approx(1.0)
+
+
+def test_the_first_maker_is_never_dropped():
+    kinds, score, alone = chosen(tree=0.0, neighbours=20.0)
+    assert kinds == ["tree", "neighbours"]
+    assert alone < 0.5 < 0.99 < score
+
+
+def test_some_documents_are_enough_to_decide(monkeypatch):
+    monkeypatch.setattr(choosing, "DOCUMENTS", 100)
+    assert chosen(tree=2.0, neighbours=3.0, names=0.0)[0] == ["tree", "neighbours"]
