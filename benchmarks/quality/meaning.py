@@ -101,8 +101,8 @@ class Phase(NamedTuple):
 
 PHASES = (
     Phase("first", (300, 4000), (0,), FOUR),
-    Phase("few", (300,), (1, 2), FOUR),
     Phase("other-sizes", (1000, 100), (0,), FOUR),
+    Phase("few", (300,), (1, 2), FOUR),
     Phase("makers", (300, 4000), (0,), MAKERS),
     Phase("names", (300, 4000), (0,), FEWER, ("tibkat", "finna")),
     Phase("peers", (300, 4000), (0,), tuple(PEERS)),

@@ -22,8 +22,8 @@ import numpy as np
 DEPTH = 5  # labels asked for
 MARK = "__label__"
 # what its tutorial on several labels a text ends with (fasttext.cc/docs/en/supervised-tutorial)
+RATES = (0.5, 0.1)  # the first one diverges with many labels a text; the other is the default
 SETTINGS = {
-    "lr": 0.5,
     "epoch": 25,
     "wordNgrams": 2,
     "bucket": 200_000,
@@ -33,12 +33,22 @@ SETTINGS = {
 }
 
 
+def trained(texts: Path, threads: int) -> Any:
+    """Train with the first learning rate that does not diverge."""
+    for rate in RATES:
+        try:
+            return fasttext.train_supervised(
+                str(texts), lr=rate, thread=threads, seed=0, **SETTINGS
+            )
+        except RuntimeError as error:
+            if "NaN" not in str(error) or rate == RATES[-1]:
+                raise
+
+
 def measured(data: Path, path: Path, top: Path, threads: int) -> dict[str, Any]:
     """Train, save and rank; return the figures."""
     began, cpu = time.perf_counter(), time.process_time()
-    model = fasttext.train_supervised(
-        str(data / "fasttext_train.txt"), thread=threads, seed=0, **SETTINGS
-    )
+    model = trained(data / "fasttext_train.txt", threads)
     spent = {"train_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
     model.save_model(str(path))
     texts = (data / "fasttext_test.txt").read_text(encoding="utf-8").split("\n")[:-1]
