@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,15 +35,17 @@ SETTINGS = {
 
 
 def trained(texts: Path, threads: int) -> Any:
-    """Train with the first learning rate that does not diverge."""
-    for rate in RATES:
-        try:
-            return fasttext.train_supervised(
-                str(texts), lr=rate, thread=threads, seed=0, **SETTINGS
-            )
-        except RuntimeError as error:
-            if "NaN" not in str(error) or rate == RATES[-1]:
-                raise
+    """Train with the first learning rate, or with the second one where that diverges."""
+    first, second = (
+        partial(fasttext.train_supervised, str(texts), lr=rate, thread=threads, seed=0, **SETTINGS)
+        for rate in RATES
+    )
+    try:
+        return first()
+    except RuntimeError as error:
+        if "NaN" not in str(error):
+            raise
+        return second()
 
 
 def measured(data: Path, path: Path, top: Path, threads: int) -> dict[str, Any]:
