@@ -134,10 +134,11 @@ def training(data: Path, case: Case) -> list[Document]:
 
 
 @cache
-def testing(data: Path, where: str) -> list[Document]:
+def testing(data: Path, where: str, part: int) -> list[Document]:
+    """Return 1,500 test documents; those of other parts are others."""
     found = documents(data / where, "test")
     order = generator(0, "meaning, testing").permutation(len(found))
-    return [found[i] for i in np.sort(order[:TEST])]
+    return [found[i] for i in np.sort(order[part * TEST : (part + 1) * TEST])]
 
 
 # --- measuring ----------------------------------------------------------------------------------
@@ -178,11 +179,12 @@ class Bench:
 
     def _peer(self, case: Case, system: str) -> dict[str, Any]:
         data = self.asked.data
-        return self.peers.measure(system, training(data, case), testing(data, case.where))
+        test = testing(data, case.where, self.asked.part)
+        return self.peers.measure(system, training(data, case), test)
 
     def _tagger(self, case: Case, system: str) -> dict[str, Any]:
         data, asked = self.asked.data, SYSTEMS[system]
-        train, test = training(data, case), testing(data, case.where)
+        train, test = training(data, case), testing(data, case.where, self.asked.part)
         more: dict[str, Any] = {}
         if asked.vectors == "encoder":  # both systems find the vectors on disk
             more["encoding_s"] = self._encode([each.text for each in (*train, *test)])
@@ -334,6 +336,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help=f"some of the phases {names}; default: all")
     parser.add_argument("--threads", type=int, default=2, help="default: %(default)s")
     parser.add_argument("--limit", type=float, default=300, help="seconds of a result at most")
+    parser.add_argument("--part", type=int, default=0, help="1: 1,500 other test documents")
     parser.add_argument("--table", action="store_true", help="write the tables, measure nothing")
     parser.add_argument("--out", type=Path, default=HERE / "meaning.md", help="the tables")
     asked = parser.parse_args()
