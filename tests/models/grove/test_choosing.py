@@ -26,13 +26,13 @@ def maker(Y, signal, seed):
     return Ranking.from_dense(1 / (1 + np.exp(-scores)), 10)
 
 
-def chosen(**signals):
+def chosen(keep=(), **signals):
     Y = truth()
     kinds = {kind.replace("_", "-"): signal for kind, signal in signals.items()}
     rankings = {kind: maker(Y, signal, seed) for seed, (kind, signal) in enumerate(kinds.items())}
     counts = np.full((1, LABELS), 10)
     folds = FoldRankings(np.arange(N), np.zeros(N, np.int64), counts, rankings)
-    return choose_makers(folds, Y, FACTS, 0)
+    return choose_makers(folds, Y, FACTS, 0, keep)
 
 
 def test_a_useful_maker_is_kept_and_one_of_noise_is_dropped():
@@ -61,4 +61,19 @@ def test_the_first_maker_is_never_dropped():
 
 def test_some_documents_are_enough_to_decide(monkeypatch):
     monkeypatch.setattr(choosing, "DOCUMENTS", 100)
-    assert chosen(tree=2.0, neighbours=3.0, names=0.0)[0] == ["tree", "neighbours"]
+    assert chosen(tree=2.0, neighbours=3.0, names=0.0)[0][:2] == ["tree", "neighbours"]
+
+
+def test_documents_that_are_many_drop_what_few_would_keep(monkeypatch):
+    worth_little = {"tree": 2.0, "neighbours": 2.0, "names": 0.4}
+    few = chosen(**worth_little)[0]
+    monkeypatch.setattr(choosing, "FEW", 0)
+    many = chosen(**worth_little)[0]
+    assert few == ["tree", "neighbours", "names"]
+    assert many == ["tree", "neighbours"]
+
+
+def test_what_is_to_be_kept_is_kept():
+    kinds, score, alone = chosen(["names"], tree=20.0, neighbours=0.0, names=0.0)
+    assert kinds == ["tree", "names"]
+    assert score <= alone

@@ -11,7 +11,7 @@ from grove_corpora import Said, named, squares
 from labelgrove import Run, Tagger
 from labelgrove.core.errors import InputError
 from labelgrove.labels import Concept, Vocabulary
-from labelgrove.models.contract import CHECKS, Case
+from labelgrove.models.contract import CHECKS, Case, known_answer
 from labelgrove.models.examples import small_static
 from labelgrove.models.grove import Grove
 from labelgrove.text import Tfidf
@@ -174,6 +174,12 @@ def test_texts_that_say_nothing_are_ranked_low(by_names, by_neighbours, text):
     assert all(tag.score < 0.1 for tag in by_names.tag(text, k=3))
 
 
+def test_no_texts(by_names, by_neighbours):
+    for tagger in (by_names, by_neighbours):
+        nothing = tagger.model_.rank(tagger.learned_.features(["", ""])[:0], 3)
+        assert nothing.labels.shape == (0, 3)
+
+
 def test_k_above_the_number_of_candidates(by_names):
     tags = by_names.tag("plant3 leaf3", k=90)
     assert 30 < len(tags) < 90  # those that a maker names
@@ -238,15 +244,14 @@ def test_words_are_those_of_the_maker_with_the_most_to_say(by_names):
 
 
 def test_similar_documents_have_the_labels_of_the_grove():
-    # a concept in front of the others, without documents: the neighbours do not know it
-    texts, labels = squares(300)
-    concepts = {"a first": Concept("zeppelin")} | {f"sum{i}": Concept(f"sum {i}") for i in range(5)}
-    tagger = fitted(texts, labels, Vocabulary(concepts))
-    assert "neighbours" in kinds(tagger)
-    told = tagger.explain(texts[0], labels[0][0])
-    assert told.neighbours[0].text == texts[0]
-    assert told.neighbours[0].labels == (f"sum {labels[0][0][-1]}",)
-    assert told.neighbours[0].has_label
+    # neighbours do not know the concept without documents, so they number later labels otherwise
+    concepts = {f"sum{i}": Concept(f"sum {i}") for i in range(5)} | {"z": Concept("zeppelin")}
+    tagger = fitted(*squares(300), Vocabulary(concepts))
+    more = tagger.learn([f"row1 row1 row1 filler{i % 6}" for i in range(12)], [["alone"]] * 12)
+    assert more.labels_.ids[5:] == ["z", "alone"]
+    nearest = more.explain("row1 row1", "alone").neighbours[0]
+    assert nearest.labels == ("alone",)
+    assert nearest.has_label
 
 
 def test_a_label_that_no_maker_names_is_explained_by_nothing(by_names):
@@ -286,6 +291,27 @@ def test_without_names_of_labels_the_makers_of_names_are_left_out():
     Y = csr_array((np.ones(300), numbers, np.arange(301)), shape=(300, 5))
     model = Grove(makers=["tree", "neighbours"], threads=1).fit(X, Y)
     assert model.score(X, Y) > 0.95
+
+
+# --- dense vectors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 3, 60])
+def test_names_are_found_by_words_and_by_meaning(n, tmp_path):
+    texts, labels = known_answer(n)
+    concepts = {f"label {i:02d}": Concept(f"topic{i}a") for i in range(12)}
+    tagger = fitted(texts, labels, Vocabulary(concepts), dense=small_static(tmp_path))
+    assert best(tagger, "noise1 topic11a") == "label 11"
+    assert best(tagger, "noise1 topic11c") == "label 11"  # a word that is no name
+    kept = kinds(tagger)
+    assert {"names", "names-by-meaning"} <= {*kept} or n == 60
+    if n == 0:
+        assert kept == ["names", "names-by-meaning"]
+        assert tagger.learned_.featurizers.keys() == {"words", "dense"}
+    told = tagger.explain("topic11a", "label 11")
+    assert [name for name, _ in told.parts] == [*kept, "label"]
+    tagger.save(tmp_path / "tagger")
+    same_tags(Tagger.load(tmp_path / "tagger"), tagger, ["topic11c", "topic3a topic4b", ""])
 
 
 # --- the contract with dense vectors --------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import ndcg
 from labelgrove.models.grove import ranker as module
-from labelgrove.models.grove.evidence import Evidence
+from labelgrove.models.grove.evidence import CandidateEvidence
 from labelgrove.models.grove.ranker import Ranker
 
 TEXTS, EACH = 200, 15
@@ -28,7 +28,7 @@ def judged(odds, seed=0):
     true = odds(table) + random.logistic(size=len(table)) > 0
     texts, labels = np.divmod(np.arange(TEXTS * EACH, dtype=np.int64), EACH)
     Y = csr_array(true.reshape(TEXTS, EACH).astype(np.float32))
-    return Evidence(texts, labels, table, COLUMNS), true, Y
+    return CandidateEvidence(texts, labels, table, COLUMNS), true, Y
 
 
 def quality(evidence, scores, Y):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -9,7 +11,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import ndcg
 from labelgrove.models.grove.evidence import LabelFacts, gather
-from labelgrove.models.grove.folds import FoldRankings
+from labelgrove.models.grove.folds import FEW, FoldRankings
 from labelgrove.models.grove.makers import FIRST
 from labelgrove.models.grove.ranker import Ranker
 
@@ -19,7 +21,7 @@ LEAST = 0.0005  # nDCG@5 that a maker must add to be kept
 
 
 def choose_makers(
-    folds: FoldRankings, Y: csr_array, facts: LabelFacts, seed: int
+    folds: FoldRankings, Y: csr_array, facts: LabelFacts, seed: int, keep: Sequence[str] = ()
 ) -> tuple[list[str], float, float]:
     """Return the makers to keep, the nDCG@5 of their ranker, and that of the first maker alone.
 
@@ -37,29 +39,35 @@ def choose_makers(
         What is known of the labels, counts aside.
     seed
         Of the documents that decide, and of their halves.
+    keep
+        Makers that are kept anyway.
     """
     drawn = np.zeros(len(folds.rows), np.bool_)
     drawn[generator(seed, "choosing makers").permutation(len(drawn))[:DOCUMENTS]] = True
     few, truth = folds.of_documents(drawn, DEPTH), Y[np.flatnonzero(drawn)]
     alone = float(ndcg(few.rankings[FIRST], truth, 5).mean())
     kinds = list(folds.rankings)
-    best = _score(few, kinds, truth, facts, seed)
-    while len(kinds) > 1:
-        others = [[kind for kind in kinds if kind != out] for out in kinds if out != FIRST]
-        scores = [_score(few, each, truth, facts, seed) for each in others]
-        winner = int(np.argmax(scores))
-        if best - scores[winner] > LEAST:
+    best = _scores(few, kinds, truth, facts, seed)
+    while spare := [kind for kind in kinds if kind != FIRST and kind not in keep]:
+        others = [[kind for kind in kinds if kind != out] for out in spare]
+        scores = [_scores(few, each, truth, facts, seed) for each in others]
+        winner = int(np.argmax([each.mean() for each in scores]))
+        lost = best - scores[winner]
+        # few documents tell little, and makers cost little then: only what seems to harm goes
+        doubt = 0.5 * lost.std() / len(lost) ** 0.5 if len(lost) < FEW else 0.0
+        if lost.mean() > LEAST - doubt:
             break
         kinds, best = others[winner], scores[winner]
-    if best <= alone:
+    score = float(best.mean())
+    if score <= alone and not any(kind in keep for kind in kinds):
         return [FIRST], alone, alone
-    return kinds, best, alone
+    return kinds, score, alone
 
 
-def _score(
+def _scores(
     folds: FoldRankings, kinds: list[str], Y: csr_array, facts: LabelFacts, seed: int
-) -> float:
-    """Return the nDCG@5 of a ranker of some makers on documents that it did not learn from."""
+) -> NDArray[np.float64]:
+    """Return the nDCG@5 of each document by a ranker that did not learn from it, shape (m,)."""
     facts = facts._replace(counts=folds.counts)
     evidence = gather(folds.of(kinds).rankings, facts, folds.fold)
     true = evidence.truth(Y)
@@ -71,4 +79,4 @@ def _score(
         judged = evidence[out]
         ranking = judged.ranking(ranker.log_odds(judged), Y.shape[0], 5)
         scores[held] = ndcg(ranking, Y, 5)[held]
-    return float(scores.mean())
+    return scores

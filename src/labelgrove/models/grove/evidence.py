@@ -41,7 +41,7 @@ class LabelFacts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class CandidateEvidence:
     """Candidates of texts with what is known of them, sorted by text, then label.
 
     Parameters
@@ -59,8 +59,10 @@ class Evidence:
     table: Floats
     columns: tuple[str, ...]
 
-    def __getitem__(self, kept: NDArray[np.bool_]) -> Evidence:
-        return Evidence(self.texts[kept], self.labels[kept], self.table[kept], self.columns)
+    def __getitem__(self, kept: NDArray[np.bool_]) -> CandidateEvidence:
+        return CandidateEvidence(
+            self.texts[kept], self.labels[kept], self.table[kept], self.columns
+        )
 
     def truth(self, Y: csr_array) -> NDArray[np.bool_]:
         """Tell which candidates are true labels of Y (n, L), shape (m,)."""
@@ -84,7 +86,7 @@ class Evidence:
 
 def gather(
     rankings: Mapping[str, Ranking], facts: LabelFacts, fold: Ints | None = None
-) -> Evidence:
+) -> CandidateEvidence:
     """Put the candidates of several makers into one table.
 
     Parameters
@@ -98,24 +100,28 @@ def gather(
         ``facts.counts`` then has a row for each fold, shape (folds, L).
     """
     width = facts.counts.shape[-1]
-    keys = {kind: _keys(ranking, width) for kind, ranking in rankings.items()}
-    union = np.unique(np.concatenate([*keys.values()]))
-    texts, labels = union // width, union % width
-    columns, names = [], []
-    for kind, ranking in rankings.items():
-        columns += _said(ranking, keys[kind], union, texts)
-        names += [f"{kind} {what}" for what in OF_MAKER]
-    counts = facts.counts[labels] if fold is None else facts.counts[fold[texts], labels]
-    first = next(iter(rankings))
-    chances = np.zeros(len(union), np.float32)
-    chances[np.searchsorted(union, keys[first])] = rankings[first].scores[
-        rankings[first].labels >= 0
+    places = [np.nonzero(ranking.labels >= 0) for ranking in rankings.values()]
+    keys = [
+        texts * width + ranking.labels[texts, place]
+        for ranking, (texts, place) in zip(rankings.values(), places, strict=True)
     ]
+    union = np.unique(np.concatenate(keys))
+    texts, labels = np.divmod(union, width)
+    chances = np.zeros(len(union), np.float32)
+    columns: list[NDArray[Any]] = []
+    names: list[str] = []
+    for number, (kind, ranking) in enumerate(rankings.items()):
+        where = np.searchsorted(union, keys[number])
+        columns += _said(ranking, places[number], where, texts)
+        names += [f"{kind} {what}" for what in OF_MAKER]
+        if number == 0:
+            chances[where] = ranking.scores[places[number]]
+    counts = facts.counts[labels] if fold is None else facts.counts[fold[texts], labels]
     columns += [np.log1p(counts), counts == 0, facts.words[labels]]
     columns.append(_kin(texts, labels, chances, facts.parents))
     names += OF_LABEL
     table = np.stack(columns, axis=1, dtype=np.float32) if len(union) else np.empty((0, len(names)))
-    return Evidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
+    return CandidateEvidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
 
 
 def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:
@@ -124,30 +130,33 @@ def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:
     return (np.log(sure) - np.log1p(-sure)).astype(np.float32)
 
 
-def _keys(ranking: Ranking, width: int) -> NDArray[np.int64]:
-    """Return a number for each pair of a text and a label named for it, in order of places."""
-    texts, places = np.nonzero(ranking.labels >= 0)
-    keys: NDArray[np.int64] = texts * width + ranking.labels[texts, places].astype(np.int64)
-    return keys
-
-
 def _said(
-    ranking: Ranking, keys: NDArray[np.int64], union: NDArray[np.int64], texts: NDArray[np.int64]
+    ranking: Ranking,
+    named: tuple[Ints, ...],
+    where: NDArray[np.int64],
+    texts: NDArray[np.int64],
 ) -> list[Floats]:
-    """Return the four columns of one maker, each of shape (m,)."""
-    named = ranking.labels >= 0
-    odds = log_odds(ranking.scores)
-    last = np.where(named, odds, np.float32(np.inf)).min(axis=1, initial=np.inf)
-    last[~named.any(axis=1)] = log_odds(np.zeros(1))[0]
+    """Return the four columns of one maker, each of shape (m,).
+
+    Parameters
+    ----------
+    ranking
+        Of n texts.
+    named
+        Text and place of each label that it names.
+    where
+        The candidate that each of them is.
+    texts
+        The text of each candidate, shape (m,).
+    """
+    odds = log_odds(ranking.scores)  # of padding those of 0
+    last = odds[np.arange(len(odds)), np.bincount(named[0], minlength=len(odds)) - 1]
     score = last[texts] - np.float32(ABSENT)
-    place = np.zeros(len(union), np.float32)
-    absent = np.ones(len(union), np.float32)
-    where = np.searchsorted(union, keys)
+    place, absent = np.zeros(len(texts), np.float32), np.ones(len(texts), np.float32)
     score[where] = odds[named]
-    place[where] = 1 / (1 + np.nonzero(named)[1])
+    place[where] = 1 / (1 + named[1])
     absent[where] = 0
-    best = odds[:, 0] if ranking.k else last
-    return [score.astype(np.float32), place, absent, score - best[texts]]
+    return [score, place, absent, score - odds[texts, 0]]
 
 
 def _kin(

@@ -28,8 +28,8 @@ from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
-from labelgrove.models.grove.evidence import OF_LABEL, Evidence, LabelFacts, gather
-from labelgrove.models.grove.folds import FoldRankings, rank_folds
+from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
+from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 
@@ -100,6 +100,16 @@ class Grove(Classifier):
         ),
     )
 
+    keep: Sequence[str] = setting(
+        (),
+        "Makers that are kept whatever held-out documents say. With neighbours among them, "
+        "documents can be added later without training.",
+        rule=Rule(
+            lambda kinds: isinstance(kinds, list | tuple) and all(kind in KINDS for kind in kinds),
+            f"a list of {', '.join(KINDS)}",
+        ),
+    )
+
     makers_: list[Maker]
     ranker_: Ranker | None
     held_out_: dict[str, float]
@@ -153,7 +163,7 @@ class Grove(Classifier):
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
         found = self.fresh()
-        if self.held_out_:
+        if self.held_out_ and Y.shape[0] >= FEW:  # few are asked again, all of them
             found._model = self
         found.fit(X, Y, context=context)
         found._model = None
@@ -191,7 +201,7 @@ class Grove(Classifier):
         about = repr(self.get_params(deep=False) | {"threads": None})
         folds = rank_folds(makers, X, Y, self.seed, context, about)
         own = Y[folds.rows]
-        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed)
+        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed, self.keep)
         self.held_out_ = {"grove": score, "tree": alone}
         tried = [maker.kind for maker in makers]
         context.run.progress.say(_told(kinds, tried, score, alone))
@@ -217,15 +227,17 @@ class Grove(Classifier):
         self._use_threads()
         if self.ranker_ is None:
             return self.makers_[0].rank(X, k)
-        parts = [Ranking.empty(0, k)]
-        for first in range(0, X.shape[0], BATCH):
-            rows = X[first : first + BATCH]
-            evidence = self._evidence(rows)
-            chances = self.ranker_.chances(evidence)
-            parts.append(evidence.ranking(chances, rows.shape[0], k))
+        if X.shape[0] <= BATCH:  # slices take as long as the ranker does for one text
+            return self._judged(X, k, self.ranker_)
+        starts = range(0, X.shape[0], BATCH)
+        parts = [self._judged(X[first : first + BATCH], k, self.ranker_) for first in starts]
         return Ranking.concatenate(parts)
 
-    def _evidence(self, X: Features) -> Evidence:
+    def _judged(self, X: Features, k: int, ranker: Ranker) -> Ranking:
+        evidence = self._evidence(X)
+        return evidence.ranking(ranker.chances(evidence), X.shape[0], k)
+
+    def _evidence(self, X: Features) -> CandidateEvidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
 
     def _use_threads(self) -> None:
@@ -281,7 +293,7 @@ class Grove(Classifier):
             raise InputError(
                 f"this grove keeps no documents, so none can be added without training: held-out "
                 f"documents chose the makers {kept}, and neighbours are not among them. Train it "
-                "again with the new documents"
+                "again with the new documents, or with keep=['neighbours'] to add them later"
             )
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:

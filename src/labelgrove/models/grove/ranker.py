@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import ndcg
 from labelgrove.models.grove.boosting import BoostedTrees, grow, lightgbm
-from labelgrove.models.grove.evidence import Evidence
+from labelgrove.models.grove.evidence import CandidateEvidence
 from labelgrove.models.logistic import logistic, sigmoid
 
 BEST = 20  # candidates of a text that boosted trees judge
@@ -66,7 +66,7 @@ class Ranker:
         return cls(columns, np.zeros(len(columns)), np.ones(len(columns)), weights)
 
     @classmethod
-    def learn(cls, evidence: Evidence, true: NDArray[np.bool_], seed: int) -> Self:
+    def learn(cls, evidence: CandidateEvidence, true: NDArray[np.bool_], seed: int) -> Self:
         """Learn the logistic regression, drawn towards the weights of `unlearned`.
 
         Parameters
@@ -93,7 +93,7 @@ class Ranker:
 
     def boosted(
         self,
-        evidence: Evidence,
+        evidence: CandidateEvidence,
         true: NDArray[np.bool_],
         Y: csr_array,
         seed: int,
@@ -128,11 +128,11 @@ class Ranker:
         rounds = len(trial.roots)
         return replace(self, trees=grow(library, evidence.table, true, odds, rounds, seed=seed))
 
-    def log_odds(self, evidence: Evidence) -> Floats:
+    def log_odds(self, evidence: CandidateEvidence) -> Floats:
         """Return the log odds by logistic regression alone, shape (m,)."""
         return _inputs(evidence.table, self.mean, self.scale) @ self.weights
 
-    def chances(self, evidence: Evidence) -> Floats:
+    def chances(self, evidence: CandidateEvidence) -> Floats:
         """Return the probability of each candidate, shape (m,)."""
         odds = self.log_odds(evidence)
         if self.trees is not None:
@@ -140,7 +140,7 @@ class Ranker:
             odds[kept] += self.trees.predict(evidence.table[kept])
         return sigmoid(odds)
 
-    def shares(self, evidence: Evidence) -> Floats:
+    def shares(self, evidence: CandidateEvidence) -> Floats:
         """Return what each column adds to the log odds of each candidate, shape (m, D)."""
         shares: Floats = _inputs(evidence.table, self.mean, self.scale)[:, :-1] * self.weights[:-1]
         if self.trees is not None:
