@@ -117,7 +117,7 @@ class Peers:
         )
         if done.returncode:
             last = (done.stderr.strip() or "no output").splitlines()[-1]
-            raise RuntimeError(f"{' '.join(words[:3])} ended with {done.returncode}: {last}")
+            raise RuntimeError(f"{Path(words[1]).name} ended with {done.returncode}: {last}")
 
 
 def _write(
