@@ -2,7 +2,7 @@
 
 A panel of growth has logarithmic axes and shows measured points, the line of least squares between
 their logarithms, and its slope: the exponent with which the figure grows. A panel of curves has
-straight axes and joins the points.
+straight axes and joins the points; one of learning too, over a logarithmic number of documents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["growth", "curves"]
+Kind = Literal["growth", "curves", "learning"]
 COLUMNS, WIDTH, HEIGHT = 2, 400, 330  # panels in a row, and the size of each
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 92, 46  # what surrounds the plot inside its panel
 INK, FAINT, PAPER = "#1f2328", "#d0d7de", "#ffffff"  # on paper of its own, whatever the page's is
@@ -66,10 +66,11 @@ def draw(title: str, panels: Sequence[Panel]) -> str:
 
 
 def _panel(panel: Panel) -> list[str]:
-    axis = _LogAxis if panel.kind == "growth" else _Axis
+    across = _Axis if panel.kind == "curves" else _LogAxis
+    up = _LogAxis if panel.kind == "growth" else _Axis
     shown = {name: points for name, points in panel.series.items() if len(points[0])}
-    x = axis([size for sizes, _ in shown.values() for size in sizes], LEFT, WIDTH - RIGHT)
-    y = axis([value for _, values in shown.values() for value in values], HEIGHT - BOTTOM, TOP)
+    x = across([size for sizes, _ in shown.values() for size in sizes], LEFT, WIDTH - RIGHT)
+    y = up([value for _, values in shown.values() for value in values], HEIGHT - BOTTOM, TOP)
     parts = [_text(LEFT, 20, f"{panel.title}, {panel.unit}", 'font-size="14" font-weight="bold"')]
     for tick in x.ticks():
         parts.append(_line((x.at(tick), TOP), (x.at(tick), HEIGHT - BOTTOM), FAINT, 1))
@@ -83,14 +84,14 @@ def _panel(panel: Panel) -> list[str]:
         sizes, values = panel.series[name]
         told = name
         places = [(x.at(size), y.at(value)) for size, value in zip(sizes, values, strict=True)]
-        if panel.kind == "curves":
+        if panel.kind != "growth":
             parts.append(_path(places, colour))
         elif len(set(sizes)) > 1:
             slope, height = power_law(sizes, values)
             told += f": exponent {slope:.2f}"
             ends = [(x.at(n), y.at(float(np.exp(height)) * n**slope)) for n in _ends(sizes)]
             parts.append(_line(*ends, colour, 2))
-        if panel.kind == "growth":
+        if panel.kind != "curves":
             parts += [_mark(*place, colour, shape) for place in places]
         elif places:
             parts.append(_mark(*places[-1], colour, shape))
