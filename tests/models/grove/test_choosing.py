@@ -77,3 +77,14 @@ def test_what_is_to_be_kept_is_kept():
     kinds, score, alone = chosen(["names"], tree=20.0, neighbours=0.0, names=0.0)
     assert kinds == ["tree", "names"]
     assert score <= alone
+
+
+def test_a_ranker_of_the_tree_alone_may_be_better_than_the_tree():
+    rare = np.arange(LABELS) < LABELS // 2
+    Y = csr_array(truth().toarray() * rare)  # labels with documents are the right ones
+    rankings = {"tree": maker(Y, 1.0, 0)}
+    counts = np.where(rare, 50, 0)[None]
+    folds = FoldRankings(np.arange(N), np.zeros(N, np.int64), counts, rankings)
+    kinds, score, alone = choose_makers(folds, Y, FACTS, 0)
+    assert kinds == ["tree"]
+    assert score > alone + 0.02

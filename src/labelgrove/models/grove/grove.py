@@ -207,7 +207,7 @@ class Grove(Classifier):
         self.held_out_ = {"grove": score, "tree": alone}
         tried = [maker.kind for maker in makers]
         context.run.progress.say(_told(kinds, tried, score, alone))
-        if kinds != [FIRST]:
+        if kinds != [FIRST] or score > alone:
             self.ranker_ = self._learn_ranker(folds.of(kinds), own)
         return kinds
 
@@ -376,7 +376,7 @@ def _padded(parents: IntLists, n: int) -> IntLists:
 
 def _told(kept: Sequence[str], tried: Sequence[str], score: float, alone: float) -> str:
     """Return in one line what was decided."""
-    if list(kept) == [FIRST]:
+    if list(kept) == [FIRST] and score <= alone:
         return f"no maker adds to the {FIRST}, which is used alone: held-out nDCG@5 {alone:.1%}"
     dropped = [kind for kind in tried if kind not in kept]
     without = f"; without {', '.join(dropped)}" if dropped else ""
