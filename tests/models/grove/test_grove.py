@@ -309,7 +309,7 @@ def test_names_are_found_by_words_and_by_meaning(n, tmp_path):
         assert kept == ["names", "names-by-meaning"]
         assert tagger.learned_.featurizers.keys() == {"words", "dense"}
     told = tagger.explain("topic11a", "label 11")
-    assert [name for name, _ in told.parts] == [*kept, "label"]
+    assert [name for name, _ in told.parts] == [*kept, "the label itself"]
     tagger.save(tmp_path / "tagger")
     same_tags(Tagger.load(tmp_path / "tagger"), tagger, ["topic11c", "topic3a topic4b", ""])
 
