@@ -97,7 +97,7 @@ class Bench:
         if not out.exists():
             say(f"training on {name}")
             words = [sys.executable, "-m", "labelgrove", "train", "--out", str(out), "--quiet"]
-            words.append(str(self.data / name / "train.jsonl.xz"))
+            words += [str(self.data / name / "train.jsonl.xz"), "--model", "bonsai"]
             if name == LARGE:
                 words += ["--validation", "0"]
             elif (labels := self.data / name / "labels.tsv").exists():

@@ -126,6 +126,7 @@ def command(file: Path, out: Path, *options: str) -> dict[str, float]:
     the command takes over, so this process must stay smaller.
     """
     words = [sys.executable, "-m", "labelgrove", "train", str(file), "--out", str(out)]
+    words += ["--model", "bonsai"]
     start = time.perf_counter()
     process = subprocess.Popen(
         [*words, "--overwrite", "--quiet", *options], stdout=subprocess.DEVNULL, env=ENVIRONMENT

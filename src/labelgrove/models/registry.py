@@ -12,12 +12,12 @@ MODELS: Registry[Classifier] = Registry(
     {
         "grove": Entry(
             "labelgrove.models.grove.grove:Grove",
-            "the most accurate without a GPU: candidates of several models and a learned ranker",
+            "start here: several models name candidates, a learned ranker judges them",
             "after Wolpert 1992",
         ),
         "bonsai": Entry(
             "labelgrove.models.linear.bonsai:Bonsai",
-            "start here: linear classifiers down a shallow, wide label tree",
+            "linear classifiers down a shallow, wide label tree: fast and small",
             "Khandagale et al. 2020",
         ),
         "parabel": Entry(

@@ -29,7 +29,7 @@ from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
 from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
-from labelgrove.models.grove.folds import FoldRankings, rank_folds
+from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 
@@ -203,7 +203,11 @@ class Grove(Classifier):
         about = repr(self.get_params(deep=False) | {"threads": None})
         folds = rank_folds(makers, X, Y, self.seed, context, about)
         own = Y[folds.rows]
-        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed, self.keep)
+        keep = list(self.keep)
+        if Y.shape[0] < FEW and (self.facts_.counts == 0).any():
+            # few documents cannot tell what names do for labels that none of them has
+            keep += [maker.kind for maker in makers if maker.model.ranks_by_name]
+        kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed, keep)
         self.held_out_ = {"grove": score, "tree": alone}
         tried = [maker.kind for maker in makers]
         context.run.progress.say(_told(kinds, tried, score, alone))
