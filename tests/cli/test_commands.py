@@ -510,3 +510,20 @@ def test_compiling_is_told_once(data, tmp_path):
     told = "compiling for this machine, once"
     assert first.stderr.count(told) == 1
     assert told not in labelgrove("stats", data / "train.jsonl", **kept).stderr
+
+
+def test_names_of_labels_are_enough_to_begin_with(tmp_path):
+    (tmp_path / "labels.tsv").write_text("s\tsolar panel\nf\tfarm\n")
+    done = called("train", "--labels", tmp_path / "labels.tsv", "--out", tmp_path / "t")
+    assert "0 documents are too few to learn how to rank: this tagger rests on names" in done.stderr
+    done = called("tag", tmp_path / "t", "--text", "a solar panel", "-k", "1")
+    assert json.loads(done.stdout)["labels"][0]["label"] == "s"
+
+
+def test_who_gives_neither_documents_nor_names_is_told_so(tmp_path):
+    assert "or --labels with a vocabulary" in fails("train", "--out", tmp_path / "t")
+    (tmp_path / "labels.tsv").write_text("s\tsolar panel\n")
+    told = fails(
+        "train", "--labels", tmp_path / "labels.tsv", "--model", "bonsai", "--out", tmp_path / "t"
+    )
+    assert "learns from documents: give a file of them" in told

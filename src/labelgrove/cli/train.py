@@ -106,6 +106,11 @@ def train(
     given = {"device": device, "precision": precision}
     settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
     tagger = _tagger(read_recipe(recipe), settings, corpus, model, validation, seed, threads)
+    if source is None and not _begins_with_names(tagger):
+        raise InputError(
+            "this model learns from documents: give a file of them, or leave out --model to begin "
+            "with the names of labels"
+        )
     if estimate:
         shown = Run(progress=progress)
         needed = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
@@ -215,6 +220,10 @@ def _documents(source: Path | None, labels: Path | None, reading: options.Readin
             "documents"
         )
     return read_corpus(([], []))
+
+
+def _begins_with_names(tagger: Tagger) -> bool:
+    return bool(getattr(tagger.model, "ranks_by_name", False))
 
 
 def _tagger(

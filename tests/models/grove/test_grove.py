@@ -277,8 +277,26 @@ def test_a_new_label_is_learned_through_neighbours(by_neighbours, tmp_path):
 
 
 def test_a_grove_without_neighbours_refuses_to_learn(by_names):
-    with pytest.raises(InputError, match=r"this grove keeps no documents.*tree, names.*Train it"):
+    with pytest.raises(InputError, match=r"rests on tree, names and keeps no documents.*keep=\["):
         by_names.learn(["plant1"], [["c001"]])
+
+
+def test_labels_that_are_learned_later_are_first_for_texts_like_theirs():
+    texts, labels = squares(300)
+    tagger = fitted(texts, labels, keep=["neighbours"])
+    new = ["filler0 filler1 filler2"] * 5  # words that are known; others would be nothing
+    more = tagger.learn(new, [["sea"]] * 5)
+    assert more.tag(new[0], k=1)[0].label == "sea"
+    again = more.learn(["filler4 filler5"] * 3, [["dry"]] * 3)
+    assert again.tag("filler4 filler5", k=1)[0].label == "dry"
+    assert again.tag(new[0], k=1)[0].label == "sea"
+
+
+def test_makers_that_cannot_be_kept_are_refused():
+    with pytest.raises(InputError, match="'similar-meaning', which needs dense vectors"):
+        Grove(keep=["similar-meaning"]).check_settings()
+    with pytest.raises(InputError, match="'neighbours', which is not among makers"):
+        Grove(makers=["tree"], keep=["neighbours"]).check_settings()
 
 
 # --- without a tagger -----------------------------------------------------------------------------
@@ -308,6 +326,8 @@ def test_names_are_found_by_words_and_by_meaning(n, tmp_path):
     if n == 0:
         assert kept == ["names", "names-by-meaning"]
         assert tagger.learned_.featurizers.keys() == {"words", "dense"}
+    silent = tagger.explain("topic4a", "label 11")  # no word of it speaks for the label
+    assert all(np.isfinite(weight) for _, weight in silent.parts)
     told = tagger.explain("topic11a", "label 11")
     assert [name for name, _ in told.parts] == [*kept, "the label itself"]
     tagger.save(tmp_path / "tagger")

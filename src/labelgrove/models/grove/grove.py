@@ -32,6 +32,7 @@ from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelF
 from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
+from labelgrove.models.logistic import sigmoid
 
 BATCH = 1024  # texts whose candidates are judged at once
 AGAIN = 2_000  # documents below which all of them decide again, since a tenth less decides worse
@@ -62,6 +63,8 @@ class Grove(Classifier):
         nDCG@5 of the ``grove`` and of the ``tree`` alone on documents that neither learned from.
     facts_
         What is known of the labels.
+    later_
+        Labels that got their first documents after the training, by `remember`, shape (m,).
 
     Examples
     --------
@@ -116,6 +119,7 @@ class Grove(Classifier):
     ranker_: Ranker | None
     held_out_: dict[str, float]
     facts_: LabelFacts
+    later_: NDArray[np.int64]
 
     _model: Grove | None = None  # whose makers and ranker are kept
 
@@ -139,6 +143,16 @@ class Grove(Classifier):
                 views.setdefault(maker.views[view], spec)
         return views | ({"dense": dense_view(self.dense)} if "dense" in views else {})
 
+    def check_settings(self) -> None:
+        """Refuse also to keep makers that are not considered."""
+        super().check_settings()
+        considered = [maker.kind for maker in self._new()]
+        if missing := [kind for kind in self.keep if kind not in considered]:
+            why = "needs dense vectors" if missing[0] in self.makers else "is not among makers"
+            raise InputError(
+                f"keep has {missing[0]!r}, which {why}: give dense or makers too, or leave it out"
+            )
+
     def check_needs(self) -> None:
         """Refuse what a maker cannot have."""
         for maker in self._new():
@@ -148,6 +162,7 @@ class Grove(Classifier):
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         self.facts_, self.ranker_, self.held_out_ = _facts(Y, context.labels), None, {}
+        self.later_ = np.empty(0, np.int64)
         makers = self._new()
         if int((np.diff(Y.indptr) > 0).sum()) < FEWEST:
             self._fit_unjudged(makers, X, Y, context)
@@ -241,7 +256,28 @@ class Grove(Classifier):
 
     def _judged(self, X: Features, k: int, ranker: Ranker) -> Ranking:
         evidence = self._evidence(X)
-        return evidence.ranking(ranker.chances(evidence), X.shape[0], k)
+        chances = ranker.chances(evidence)
+        if len(self.later_):
+            later = np.isin(evidence.labels, self.later_)
+            chances[later] = np.maximum(chances[later], self._votes(evidence[later]))
+        return evidence.ranking(chances, X.shape[0], k)
+
+    def _votes(self, evidence: CandidateEvidence) -> NDArray[np.float64]:
+        """Return how probable candidates are by the neighbours alone, shape (m,).
+
+        The ranker knows nothing of labels that got their first documents after the training: no
+        other maker names them, which speaks against any other label.
+        """
+        votes = np.zeros(len(evidence.labels))
+        for maker in self.makers_:
+            if maker.model.remembers:
+                score, absent = (
+                    evidence.table[:, evidence.columns.index(f"{maker.kind} {what}")]
+                    for what in ("score", "absent")
+                )
+                shares = np.where(absent > 0, 0.0, sigmoid(score.astype(np.float64)))
+                votes = np.maximum(votes, shares)
+        return votes
 
     def _evidence(self, X: Features) -> CandidateEvidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
@@ -269,7 +305,8 @@ class Grove(Classifier):
         told = [self._told_by(self.makers_[number], row, label) for number in order]
         said = next((each for each in told if each is not None and len(each.ids)), None)
         if said is None:
-            return Explanation(np.empty(0, np.int64), np.empty(0, np.float32), "text", parts=parts)
+            none = np.empty(0, np.int64), np.empty(0, np.float32)
+            return Explanation(*none, next(iter(self.views())), parts=parts)
         near = next((each.neighbours for each in told if each and each.neighbours), ())
         return replace(said, neighbours=near, parts=parts or said.parts)
 
@@ -297,9 +334,9 @@ class Grove(Classifier):
         if not self.remembers:
             kept = ", ".join(maker.kind for maker in self.makers_)
             raise InputError(
-                f"this grove keeps no documents, so none can be added without training: held-out "
-                f"documents chose the makers {kept}, and neighbours are not among them. Train it "
-                "again with the new documents, or with keep=['neighbours'] to add them later"
+                f"this grove rests on {kept} and keeps no documents, so none can be added without "
+                "training: train it again with the new documents, and with --set "
+                "'keep=[\"neighbours\"]' to add others later"
             )
 
     def _remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
@@ -309,6 +346,9 @@ class Grove(Classifier):
             for maker in self.makers_
         ]
         found.ranker_, found.held_out_ = self.ranker_, self.held_out_
+        given = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+        known = np.flatnonzero(self.facts_.counts)
+        found.later_ = np.union1d(self.later_, np.setdiff1d(given, known)).astype(np.int64)
         new, old = _facts(Y, context.labels), self.facts_
         counts = new.counts.copy()
         counts[: len(old.counts)] += old.counts
