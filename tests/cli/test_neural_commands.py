@@ -313,7 +313,7 @@ def test_estimate_tells_and_trains_nothing(corpus, tmp_path, capsys):
     assert re.search(r"and 0\.\d GB of memory", printed)
     assert list(tmp_path.iterdir()) == []
     linear = ["train", str(corpus), "--out", str(tmp_path / "t"), "--estimate"]
-    assert "bonsai cannot tell in advance" in told(capsys, linear)
+    assert "grove cannot tell in advance" in told(capsys, linear)
 
 
 def test_a_refused_training_is_not_in_the_way_of_the_corrected_one(corpus, tmp_path, capsys):

@@ -89,7 +89,7 @@ def test_a_real_model_and_quiet(train, test, tmp_path):
     assert done.stderr == ""
     was, now, _ = table(done.stdout)["R@5"]
     assert now > was + 25
-    assert Tagger.load(tmp_path / "new").model_.name == "bonsai"
+    assert Tagger.load(tmp_path / "new").model_.name == "grove"
 
 
 def test_corrections_count_instead_and_the_later_one_at_that(tmp_path):
