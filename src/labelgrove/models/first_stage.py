@@ -16,11 +16,11 @@ from labelgrove.core.features import Features, Rows
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.models.logistic import log_odds
 from labelgrove.models.members import own_context, own_views
 from labelgrove.models.registry import MODELS
 
 VIEW = "first-"  # before the names of its views
-SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +160,8 @@ def shortlist_of(ranking: Ranking, Y: csr_array | None = None) -> Shortlist:
     [[3, 0, 1, 2]]
     """
     labels = ranking.labels.astype(np.int32, copy=True)
-    sure = np.clip(ranking.scores.astype(np.float64), SUREST, 1 - SUREST)
-    odds = (np.log(sure) - np.log1p(-sure)).astype(np.float32)
-    least = np.log(SUREST) - np.log1p(-SUREST)
+    odds = log_odds(ranking.scores)
+    least = log_odds(np.zeros(1))[0]
     odds[labels < 0] = least
     if Y is None:
         return Shortlist(labels, odds)

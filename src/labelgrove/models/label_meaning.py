@@ -152,7 +152,7 @@ class LabelMeaning(Classifier):
         """Return the labels with the nearest names; scores are cosines above 0."""
         if "_memory" not in vars(self):
             self._memory = Memory(self.names_, csr_array((len(self.names_), 1), dtype=np.float32))
-        texts = unit_rows(unit_rows(rows, self.middle_) @ self.map_)
+        texts = self._mapped(rows)
         places = min(k * self.most_names_, len(self.owners_))
         near = self._memory.nearest(texts, places, threads=self.threads)
         row, place = np.nonzero(near.documents >= 0)
@@ -163,10 +163,16 @@ class LabelMeaning(Classifier):
         row, place = row[first], place[first]
         return Ranking.from_pairs(row, owner[first], near.similarities[row, place], len(rows), k)
 
+    def _mapped(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return texts (n, d) where the names of their labels should be, of length 1."""
+        mapped: NDArray[np.float32] = unit_rows(unit_rows(rows, self.middle_) @ self.map_)
+        return mapped
+
     def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return no words: a vector stands for the whole text."""
-        ranking = self._rank(X[np.array([i])], len(np.unique(self.owners_)))
-        score = float(ranking.scores[0][ranking.labels[0] == label].sum())
+        own = self.names_[self.owners_ == label]
+        cosine = (own @ self._mapped(_dense(X)[i : i + 1])[0]).max(initial=0.0)
+        score = float(sigmoid(cosine * self.weights_[0] + self.weights_[1])) if cosine > 0 else 0.0
         none = np.empty(0, np.int64), np.empty(0, np.float32)
         return Explanation(*none, parts=(("meaning of the name", score),))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
 
 
 def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floats:
@@ -43,6 +46,12 @@ def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floa
             break
         weights, lowest = weights - step, new
     return weights
+
+
+def log_odds(chances: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return log(p / (1 - p)) of probabilities, of which none counts as quite 0 or 1."""
+    sure = np.clip(chances.astype(np.float64), SUREST, 1 - SUREST)
+    return (np.log(sure) - np.log1p(-sure)).astype(np.float32)
 
 
 def sigmoid(scores: Floats) -> Floats:

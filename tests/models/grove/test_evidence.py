@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.labels.hierarchy import IntLists
-from labelgrove.models.grove.evidence import LabelFacts, gather, log_odds
+from labelgrove.models.grove.evidence import LabelFacts, gather
+from labelgrove.models.logistic import log_odds
 
 NONE = np.log(1e-6) - np.log1p(-1e-6)  # the log odds of a probability of 0
 NINE, FIFTH = np.log(9), np.log(0.25)  # those of 0.9 and 0.2

@@ -246,6 +246,16 @@ def test_vectors_that_help_get_a_weight():
     assert_same_ranking(model.rank(X, 5), given.rank(X, 5))
 
 
+def test_a_model_that_is_fitted_again_keeps_the_weight_that_was_chosen():
+    X, Y = planted()
+    model, told = OneVsRest(dense="mini").fit(X, Y), Told()
+    final = model.refit(X, Y, context=FitContext(run=Run(progress=told)))
+    assert final.dense_weight_ == model.dense_weight_
+    assert final.dense_weight is None  # the setting stays as the user left it
+    assert not [line for line in told.lines if "dense_weight" in line]
+    assert_same_ranking(final.rank(X, 5), model.rank(X, 5))
+
+
 def test_vectors_that_mean_nothing_are_not_asked_for(tmp_path):
     """X may be given with them or without, since a model around this one still has them."""
     X, Y = planted()

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.labels.hierarchy import IntLists
+from labelgrove.models.logistic import log_odds
 
-SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
 ABSENT = 0.5  # a label that a maker does not name is so much below the last that it names
 OF_MAKER = ("score", "place", "absent", "behind")
 OF_LABEL = ("documents", "new", "words", "kin")
@@ -122,12 +122,6 @@ def gather(
     names += OF_LABEL
     table = np.stack(columns, axis=1, dtype=np.float32) if len(union) else np.empty((0, len(names)))
     return CandidateEvidence(texts, labels, table.astype(np.float32, copy=False), tuple(names))
-
-
-def log_odds(chances: NDArray[np.floating[Any]]) -> Floats:
-    """Return log(p / (1 - p)) of probabilities, which count as neither 0 nor 1."""
-    sure = np.clip(chances.astype(np.float64), SUREST, 1 - SUREST)
-    return (np.log(sure) - np.log1p(-sure)).astype(np.float32)
 
 
 def _said(

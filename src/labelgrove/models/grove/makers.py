@@ -56,7 +56,7 @@ KINDS = {
     "names": Kind("label-match", {}, {"text": "words"}, 30),
     "names-by-meaning": Kind("label-meaning", {}, {"text": "dense"}, 30, "dense", needs_dense=True),
 }
-FIRST = "tree"  # what every grove has: it is never worse than this one alone
+FIRST = "tree"  # what a grove has whenever there are documents, and is compared with
 
 
 @dataclass

@@ -28,7 +28,7 @@ MANY = 200_000  # documents from which on a second tree was worth its time: see 
 
 
 class Bonsai(LinearForest):
-    """Linear classifiers down shallow, wide trees of the labels; the model to start with.
+    """Linear classifiers down shallow, wide trees of the labels: fast, small, a maker of `grove`.
 
     Examples
     --------

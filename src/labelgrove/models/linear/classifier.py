@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,7 @@ class LinearForest(Classifier):
 
     forest_: Forest
     cost_: float
+    _decided_weight: float | None = None  # what an earlier fit has chosen, for `refit`
     dense_weight_: float = 0.0  # as of models saved before there was such a weight
 
     def views(self) -> dict[str, ViewSpec]:
@@ -146,10 +147,20 @@ class LinearForest(Classifier):
         )
         weight = 0.0 if dense is None else self.dense_weight
         if dense is not None and weight is None:
+            weight = self._decided_weight
+        if dense is not None and weight is None:
             weight = choose_dense_weight(X, dense, Y, solver, context.run.progress, self.threads)
         self._train(X, _scaled(dense, float(weight or 0.0)), Y, solver, context)
         self.cost_ = solver.cost
         self.dense_weight_ = float(weight or 0.0)
+
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return a model that learns from these documents with the same weight of dense vectors."""
+        found = self.fresh()
+        found._decided_weight = self.dense_weight_
+        found.fit(X, Y, context=context)
+        found._decided_weight = None
+        return found
 
     def _cost(self, n_documents: int, context: FitContext) -> float:
         """Return the cost of a training on so many documents."""
