@@ -197,6 +197,13 @@ class Classifier(Part):
         self.check_fitted()
         return self.fresh().fit(X, Y, context=context)
 
+    def for_parts(self, X: Features, Y: csr_array) -> Self:
+        """Return an unfitted copy that learns parts of these documents in the shape of them all.
+
+        A model that shapes itself by the number of documents is judged as it will be used then.
+        """
+        return self.fresh()
+
     def rank(self, X: Features, k: int = 10) -> Ranking:
         """Return the best k labels of each row with their probabilities, k at most L."""
         self.check_fitted()

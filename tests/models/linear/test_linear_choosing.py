@@ -96,3 +96,13 @@ def test_a_long_training_has_a_tree(monkeypatch):
     assert not model.flat_
     assert "growing label trees" in heard.lines
     assert max(np.diff(model.forest_.tables.child_ptr)) <= LEAF
+
+
+def test_parts_of_documents_that_get_a_tree_get_one_too(monkeypatch):
+    X, Y = labelled()
+    half = np.arange(0, X.shape[0], 2)
+    assert Bonsai().for_parts(X, Y).fit(X[half], Y[half]).flat_
+    monkeypatch.setattr(choosing, "QUICK", X.nnz * MANY_LABELS - 1)
+    assert Bonsai().fit(X[half], Y[half]).flat_
+    assert not Bonsai().for_parts(X, Y).fit(X[half], Y[half]).flat_
+    assert Bonsai(max_leaf=7).for_parts(X, Y).max_leaf == 7

@@ -94,6 +94,7 @@ def rank_folds(
         The settings on which the rankings depend.
     """
     folds, n_labels = fold_rows(Y, seed), Y.shape[1]
+    makers = [maker.for_parts(X, Y) for maker in makers]
     kept = _Kept(context, f"{about} {_checksum(X, Y)}" if context.run.folder else "")
     counts = np.stack([np.bincount(Y[rest].indices, minlength=n_labels) for rest, _ in folds])
     parts: dict[str, list[Ranking]] = {maker.kind: [] for maker in makers}

@@ -140,6 +140,10 @@ class Maker:
         model = self.model.fresh().fit(own_views(X, self.views), Y, context=own)
         return replace(self, model=model, labels=labels)
 
+    def for_parts(self, X: Features, Y: csr_array) -> Self:
+        """Return an unfitted copy that is trained on parts of these documents."""
+        return replace(self, model=self.model.for_parts(own_views(X, self.views), Y))
+
     def rank(self, X: Features, depth: int | None = None) -> Ranking:
         """Return the best labels of each text, numbered as in the grove."""
         assert self.labels is not None

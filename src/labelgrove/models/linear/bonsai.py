@@ -7,13 +7,14 @@ classification", Machine Learning 109, 2020.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.features import Features, Views
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import FitContext
@@ -118,10 +119,22 @@ class Bonsai(LinearForest):
         trees = self.trees or (2 if X.shape[0] >= MANY else 1)
         return [self._grow_one(vectors, self.seed + number) for number in range(trees)]
 
+    def for_parts(self, X: Features, Y: csr_array) -> Self:
+        """Return an unfitted copy that has a tree for parts of documents that get one."""
+        found = self.fresh()
+        words = X["text"] if isinstance(X, Views) else X
+        if self._chooses_shape and issparse(words) and not goes_without_tree(words, Y):
+            found.max_leaf = LEAF
+        return found
+
+    @property
+    def _chooses_shape(self) -> bool:
+        """Whether nobody has asked for a tree."""
+        return self.max_leaf is None and self.trees is None
+
     def _prefers_flat(self, X: csr_array, Y: csr_array, context: FitContext) -> bool:
         """Tell whether it goes without a tree that nobody has asked for."""
-        asked = self.max_leaf is not None or self.trees is not None
-        if asked or not goes_without_tree(X, Y):
+        if not self._chooses_shape or not goes_without_tree(X, Y):
             return False
         context.run.progress.say(
             f"no label tree: {Y.shape[1]:,} labels have few documents and train quickly without"
