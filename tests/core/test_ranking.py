@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.ranking import Ranking, ndcg, true_pairs
 
 
 def sorted_in_python(scores, k):
@@ -188,3 +188,9 @@ def test_ndcg_is_a_fraction_and_one_for_the_truth_itself(case, k):
     assert ((values >= 0) & (values <= 1 + 1e-12)).all()
     best = ndcg(Ranking.from_csr(Y, k), Y, k)
     assert best == pytest.approx((np.diff(Y.indptr) > 0).astype(float))
+
+
+def test_true_pairs_are_told():
+    Y = csr_array(np.array([[0, 1, 0], [1, 0, 1]], np.float32))
+    told = true_pairs(Y, np.array([0, 0, 1, 1, 0]), np.array([1, 0, 2, 1, 2]))
+    assert told.tolist() == [True, False, True, False, False]

@@ -170,6 +170,15 @@ class Ranking:
         return hits
 
 
+def true_pairs(
+    Y: csr_array, documents: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]
+) -> NDArray[np.bool_]:
+    """Tell which pairs of a document and a label are in ``Y`` (n, L), shape (m,)."""
+    width = int(Y.shape[1])
+    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
+    return np.isin(documents * width + labels, rows * width + Y.indices)
+
+
 def ndcg(ranking: Ranking, Y: csr_array, k: int) -> NDArray[np.float64]:
     """Return nDCG@k of each document, shape (n,); 0 for a document without a true label."""
     discounts = 1.0 / np.log2(np.arange(2, k + 2))

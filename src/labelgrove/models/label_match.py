@@ -21,7 +21,7 @@ from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
 from labelgrove.core.random import generator
 from labelgrove.core.ranges import Whole
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import Ranking, true_pairs
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
@@ -219,7 +219,8 @@ class LabelMatch(Classifier):
             )
         sample = self._sample(X)
         mentions = self._mentions(X[sample])
-        true = _is_true(Y[sample], mentions.documents, self.pair_labels_[mentions.pairs])
+        wanted = self.pair_labels_[mentions.pairs]
+        true = true_pairs(Y[sample], mentions.documents, wanted).astype(np.float64)
         rows = np.concatenate([record.left_out(mentions.pairs, true), _by_place(mentions)], axis=1)
         weights = logistic(rows, true, np.array(UNLEARNED))
         self.pair_scores_ = (record.evidence() @ weights[:-2]).astype(np.float32)
@@ -256,7 +257,7 @@ class LabelMatch(Classifier):
         for start, stop in _batches(X.offsets):
             mentions = self._mentions(X, start, stop)
             pairs = mentions.pairs
-            true = _is_true(Y[start:stop], mentions.documents, self.pair_labels_[pairs])
+            true = true_pairs(Y[start:stop], mentions.documents, self.pair_labels_[pairs])
             found += np.bincount(pairs, minlength=n_pairs)
             right += np.bincount(pairs, true, n_pairs)
         labelled = np.bincount(Y.indices, minlength=Y.shape[1])[self.pair_labels_]
@@ -391,14 +392,6 @@ def _tokens(X: Features) -> TokenSequences:
 def _by_place(mentions: Mentions) -> Floats:
     """Return what a mention tells by count and place, shape (m, 2)."""
     return np.stack([np.log(mentions.counts), np.log1p(mentions.firsts)], axis=1)
-
-
-def _is_true(Y: csr_array, documents: Ints, labels: Ints) -> Floats:
-    """Return 1 where a document has a label, else 0, shape (m,); Y has sorted indices."""
-    width = int(Y.shape[1])
-    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
-    there = rows * width + Y.indices
-    return np.isin(documents * width + labels, there).astype(np.float64)
 
 
 def _firsts(documents: Ints, others: Ints) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import Ranking, true_pairs
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.logistic import log_odds
 
@@ -66,9 +66,7 @@ class CandidateEvidence:
 
     def truth(self, Y: csr_array) -> NDArray[np.bool_]:
         """Tell which candidates are true labels of Y (n, L), shape (m,)."""
-        width = int(Y.shape[1])
-        rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
-        return np.isin(self.texts * width + self.labels, rows * width + Y.indices)
+        return true_pairs(Y, self.texts, self.labels)
 
     def best(self, scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.bool_]:
         """Tell which candidates are among the k best of their text, shape (m,)."""
