@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.features import Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext, Run
-from labelgrove.models.first_stage import FirstStage, behind, shares_of, shortlist_of
+from labelgrove.models.first_stage import FirstStage, behind, shortlist_of
 from stand_ins import Recalling
 
 
@@ -29,14 +29,6 @@ def test_documents_are_ranked_by_models_that_have_not_seen_them(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("first")) == [
         "first", *(f"first-fold{i}" for i in (1, 2, 3, 4))
     ]  # fmt: skip
-
-
-def test_shares_are_even_and_each_leaves_labelled_documents_to_learn_from():
-    Y = csr_array(np.array([[0], [0], [1], [0], [1], [0], [0]], np.float32))
-    for seed in range(20):
-        shares = shares_of(Y, 2, seed)
-        assert sorted(np.bincount(shares)) == [3, 4]
-        assert set(shares[[2, 4]]) == {0, 1}
 
 
 def test_one_labelled_document_is_ranked_by_what_learned_from_it():

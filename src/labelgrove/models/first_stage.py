@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, Rows
-from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.models.logistic import log_odds
 from labelgrove.models.members import own_context, own_views
 from labelgrove.models.registry import MODELS
+from labelgrove.models.shares import copies_of, different, shares_of
 
 VIEW = "first-"  # before the names of its views
 
@@ -101,10 +101,11 @@ class FirstStage:
         context
             Of the whole training.
         """
-        folds = min(folds, int((np.diff(Y.indptr) > 0).sum()))
+        copies = copies_of(own_views(X, self.views))
+        folds = min(folds, different(Y, copies))
         if folds < 2:  # nothing can be left out
             return self.rank(X, k)
-        shares, n = shares_of(Y, folds, seed), Y.shape[0]
+        shares, n = shares_of(Y, folds, seed, copies), Y.shape[0]
         labels, scores = np.full((n, k), -1, np.int32), np.zeros((n, k), np.float32)
         for fold in range(folds):
             rest, left = np.flatnonzero(shares != fold), np.flatnonzero(shares == fold)
@@ -129,16 +130,6 @@ class FirstStage:
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         return cls(MODELS.read(folder))
-
-
-def shares_of(Y: csr_array, folds: int, seed: int) -> NDArray[np.int64]:
-    """Divide documents into shares, shape (n,); those with labels are in at least two of them."""
-    random = generator(seed, "folds")
-    labelled = np.diff(Y.indptr) > 0
-    order = [random.permutation(np.flatnonzero(each)) for each in (labelled, ~labelled)]
-    shares = np.empty(len(labelled), np.int64)
-    shares[np.concatenate(order)] = np.arange(len(labelled)) % folds
-    return shares
 
 
 def shortlist_of(ranking: Ranking, Y: csr_array | None = None) -> Shortlist:

@@ -61,7 +61,8 @@ def test_counts_are_those_that_the_makers_of_a_fold_saw():
 def test_how_many_documents_learn_and_are_ranked(n, folds, learn, rank):
     labels = np.arange(n) % 7
     Y = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, 7))
-    pairs = fold_rows(Y, 0)
+    X = csr_array((np.arange(1, n + 1, dtype=np.float32), np.zeros(n, int), np.arange(n + 1)))
+    pairs = fold_rows(X, Y, 0)
     assert len(pairs) == folds
     assert {len(rest) for rest, _ in pairs} == {learn}
     assert sum(len(left) for _, left in pairs) == rank
@@ -69,6 +70,16 @@ def test_how_many_documents_learn_and_are_ranked(n, folds, learn, rank):
         assert not np.intersect1d(rest, left).size
         assert (np.diff(left) > 0).all()
     assert max(left.max() for _, left in pairs) > 0.9 * n  # of all: a corpus may be sorted
+
+
+def test_no_fold_ranks_what_it_has_learned_a_copy_of():
+    X = csr_array(np.repeat(np.eye(10, dtype=np.float32), 5, axis=0))
+    pairs = fold_rows(X, csr_array(np.ones((50, 1), np.float32)), 0)
+    assert len(pairs) == 5
+    for rest, left in pairs:
+        assert not {*(rest // 5)} & {*(left // 5)}
+    two = csr_array(np.repeat(np.eye(2, dtype=np.float32), 25, axis=0))
+    assert len(fold_rows(two, csr_array(np.ones((50, 1), np.float32)), 0)) == 2
 
 
 def test_a_maker_with_nothing_to_say_is_left_out_and_says_why():

@@ -75,7 +75,7 @@ def test_documents_that_were_not_learned_are_ranked_as_well_as_was_told(by_neigh
 
 
 def test_the_tree_alone_where_no_maker_adds_to_it():
-    texts = ["red apple", "blue whale"] * 40
+    texts = [f"{what} number{i}" for i in range(40) for what in ("red apple", "blue whale")]
     said = Said()
     tagger = fitted(texts, [["fruit"], ["sea"]] * 40, run=Run(progress=said))
     assert kinds(tagger) == ["tree"]
@@ -84,6 +84,16 @@ def test_the_tree_alone_where_no_maker_adds_to_it():
     assert best(tagger, "an apple") == "fruit"
     told = tagger.explain("an apple", "fruit")
     assert told[0].text == "apple"
+
+
+def test_copies_of_one_document_teach_no_ranker():
+    said = Said()
+    tagger = fitted(["red apple", "blue whale"] * 40, [["fruit"], ["sea"]] * 40,
+                    run=Run(progress=said))  # fmt: skip
+    assert any("2 different documents with labels are too few" in line for line in said.lines)
+    (tag, *_) = tagger.tag("an apple", k=1)
+    assert tag.label == "fruit"
+    assert 0.5 < tag.score < 1
 
 
 def test_makers_may_be_left_out_by_hand():

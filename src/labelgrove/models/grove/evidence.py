@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking, true_pairs
 from labelgrove.labels.hierarchy import IntLists
-from labelgrove.models.logistic import log_odds
+from labelgrove.models.logistic import log_odds, sigmoid
 
 ABSENT = 0.5  # a label that a maker does not name is so much below the last that it names
 OF_MAKER = ("score", "place", "absent", "behind")
@@ -75,6 +75,17 @@ class CandidateEvidence:
         places = np.arange(len(texts)) - np.searchsorted(texts, texts, side="left")
         found = np.zeros(len(texts), np.bool_)
         found[order[places < k]] = True
+        return found
+
+    def surest(self, kinds: Iterable[str]) -> NDArray[np.float64]:
+        """Return the largest probability that one of these makers gives, shape (m,)."""
+        found = np.zeros(len(self.labels))
+        for kind in kinds:
+            score, absent = (
+                self.table[:, self.columns.index(f"{kind} {what}")] for what in ("score", "absent")
+            )
+            chance = np.where(absent > 0, 0.0, sigmoid(score.astype(np.float64)))
+            found = np.maximum(found, chance)
         return found
 
     def ranking(self, scores: NDArray[np.floating[Any]], n: int, k: int) -> Ranking:

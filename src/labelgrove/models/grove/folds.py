@@ -18,8 +18,8 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
-from labelgrove.models.first_stage import shares_of
 from labelgrove.models.grove.makers import FIRST, Maker
+from labelgrove.models.shares import copies_of, different, shares_of
 
 FEW = 1_000  # documents below which a fifth is left out at a time instead of a third
 ENOUGH = 5_000  # documents from which the ranker learns what it can: no more folds are trained
@@ -57,16 +57,19 @@ class FoldRankings:
         return FoldRankings(self.rows[chosen], self.fold[chosen], self.counts, rankings)
 
 
-def fold_rows(Y: csr_array, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def fold_rows(
+    X: Features, Y: csr_array, seed: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return for each fold the documents to learn from and those to rank.
 
     Few documents are all ranked. Of many only some are, by makers that learn from all others, so
-    that there is one more training and no more.
+    that there is one more training and no more. Copies of a text are in the same fold.
     """
-    n = Y.shape[0]
+    n, copies = Y.shape[0], copies_of(X)
     folds = 5 if n < FEW else max(3, min(10, n // ENOUGH))
     used = min(folds, -(-ENOUGH * folds // n))
-    shares = shares_of(Y, folds, seed)
+    shares = shares_of(Y, min(folds, different(Y, copies)), seed, copies)
+    used = min(used, int(shares.max()) + 1)
     pairs = [(np.flatnonzero(shares != f), np.flatnonzero(shares == f)) for f in range(used)]
     draw = generator(seed, "documents to rank")  # of all of the corpus, which may be sorted
     return [(rest, np.sort(draw.permutation(left)[: -(-MOST // used)])) for rest, left in pairs]
@@ -93,7 +96,7 @@ def rank_folds(
     about
         The settings on which the rankings depend.
     """
-    folds, n_labels = fold_rows(Y, seed), Y.shape[1]
+    folds, n_labels = fold_rows(X, Y, seed), Y.shape[1]
     makers = [maker.for_parts(X, Y) for maker in makers]
     kept = _Kept(context, f"{about} {_checksum(X, Y)}" if context.run.folder else "")
     counts = np.stack([np.bincount(Y[rest].indices, minlength=n_labels) for rest, _ in folds])

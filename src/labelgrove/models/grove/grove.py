@@ -32,11 +32,11 @@ from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelF
 from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
-from labelgrove.models.logistic import sigmoid
+from labelgrove.models.shares import copies_of, different
 
 BATCH = 1024  # texts whose candidates are judged at once
-AGAIN = 2_000  # documents below which all of them decide again, since a tenth less decides worse
-FEWEST = 4  # documents with labels from which makers are compared
+SURE = 0.99  # probability at most where nothing was judged by held-out documents
+FEWEST = 4  # different documents with labels from which makers are compared
 MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
 ITSELF = "the label itself"  # the part of a score that no maker tells
 
@@ -164,7 +164,7 @@ class Grove(Classifier):
         self.facts_, self.ranker_, self.held_out_ = _facts(Y, context.labels), None, {}
         self.later_ = np.empty(0, np.int64)
         makers = self._new()
-        if int((np.diff(Y.indptr) > 0).sum()) < FEWEST:
+        if different(Y, copies_of(X)) < FEWEST:
             self._fit_unjudged(makers, X, Y, context)
             return
         kinds = [FIRST]
@@ -180,7 +180,7 @@ class Grove(Classifier):
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
         found = self.fresh()
-        if self.held_out_ and Y.shape[0] >= AGAIN:
+        if self.held_out_:
             found._model = self
         found.fit(X, Y, context=context)
         found._model = None
@@ -205,8 +205,8 @@ class Grove(Classifier):
             )
         kinds = ", ".join(maker.kind for maker in self.makers_)
         context.run.progress.say(
-            f"{Y.shape[0]:,} documents are too few to learn how to rank: this tagger rests on "
-            f"{kinds}, with fixed weights"
+            f"{different(Y, copies_of(X)):,} different documents with labels are too few to learn "
+            f"how to rank: this tagger rests on {kinds}, with fixed weights"
         )
         if len(self.makers_) > 1:
             self.ranker_ = Ranker.unlearned(self._evidence(X[:0]).columns)
@@ -260,7 +260,12 @@ class Grove(Classifier):
         if len(self.later_):
             later = np.isin(evidence.labels, self.later_)
             chances[later] = np.maximum(chances[later], self._votes(evidence[later]))
-        return evidence.ranking(chances, X.shape[0], k)
+        found = evidence.ranking(chances, X.shape[0], k)
+        if self.held_out_:
+            return found
+        # a ranker that did not learn puts labels in order; how probable they are makers tell
+        surest = np.minimum(evidence.surest([maker.kind for maker in self.makers_]), SURE)
+        return found.with_scores(evidence.ranking(surest, X.shape[0], k).scores)
 
     def _votes(self, evidence: CandidateEvidence) -> NDArray[np.float64]:
         """Return how probable candidates are by the neighbours alone, shape (m,).
@@ -268,16 +273,7 @@ class Grove(Classifier):
         The ranker knows nothing of labels that got their first documents after the training: no
         other maker names them, which speaks against any other label.
         """
-        votes = np.zeros(len(evidence.labels))
-        for maker in self.makers_:
-            if maker.model.remembers:
-                score, absent = (
-                    evidence.table[:, evidence.columns.index(f"{maker.kind} {what}")]
-                    for what in ("score", "absent")
-                )
-                shares = np.where(absent > 0, 0.0, sigmoid(score.astype(np.float64)))
-                votes = np.maximum(votes, shares)
-        return votes
+        return evidence.surest([maker.kind for maker in self.makers_ if maker.model.remembers])
 
     def _evidence(self, X: Features) -> CandidateEvidence:
         return gather({maker.kind: maker.rank(X) for maker in self.makers_}, self.facts_)
