@@ -210,7 +210,7 @@ def test_documents_that_say_nothing_are_not_calibrated_on(data, tmp_path):
     lines = (data / "train.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "few.jsonl").write_text("".join(lines[:12]))
     done = called("train", tmp_path / "few.jsonl", "--out", tmp_path / "t")
-    assert "12 documents are too few to hold out 0.1 of them" in done.stderr
+    assert "holding out 0.1 of 12 documents by their texts gives" in done.stderr
     (tmp_path / "bare.jsonl").write_text('{"text": "a", "labels": []}\n' * 9)
     train = ("train", data / "train.jsonl", "--out", tmp_path / "u", "--valid")
     assert "no document has a label of the training data" in fails(*train, tmp_path / "bare.jsonl")
@@ -516,7 +516,8 @@ def test_compiling_is_told_once(data, tmp_path):
 def test_names_of_labels_are_enough_to_begin_with(tmp_path):
     (tmp_path / "labels.tsv").write_text("s\tsolar panel\nf\tfarm\n")
     done = called("train", "--labels", tmp_path / "labels.tsv", "--out", tmp_path / "t")
-    assert "0 documents are too few to learn how to rank: this tagger rests on names" in done.stderr
+    assert "0 different documents with labels are too few to learn how to rank" in done.stderr
+    assert "this tagger rests on names" in done.stderr
     done = called("tag", tmp_path / "t", "--text", "a solar panel", "-k", "1")
     assert json.loads(done.stdout)["labels"][0]["label"] == "s"
 

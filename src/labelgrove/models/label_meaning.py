@@ -194,12 +194,16 @@ def _dense(X: Features) -> NDArray[np.float32]:
 
 
 def _names(labels: LabelSpace, n_labels: int) -> tuple[list[str], list[int]]:
-    """Return the names of labels, and the label of each; an id full of digits is no name."""
+    """Return the names of labels, and the label of each.
+
+    An id full of digits is no name, nor is what has no letter at all.
+    """
     names, owners = [], []
     for label in range(n_labels):
         own = dict.fromkeys([labels.names[label], *labels.alternatives[label]])
         for name in own:
-            if name != labels.ids[label] or sum(map(str.isalpha, name)) * 2 > len(name):
+            letters = sum(map(str.isalpha, name))
+            if letters * 2 > len(name) or (letters and name != labels.ids[label]):
                 names.append(name)
                 owners.append(label)
     return names, owners

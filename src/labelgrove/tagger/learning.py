@@ -161,8 +161,8 @@ def prepare(
     mask = fractions < share
     if mask.sum() < FEWEST or mask.all():
         run.progress.say(
-            f"{len(mask):,} documents are too few to hold out {share:g} of them: "
-            "probabilities are not calibrated, the threshold is 0.5"
+            f"{_held_out(int(mask.sum()), len(mask), share)}: probabilities are not calibrated, "
+            "the threshold is 0.5"
         )
         return TrainingTask(learned, (X, Y), None, None, context, hash_fractions=fractions)
     held, others = (X[mask], Y[mask]), None
@@ -227,16 +227,28 @@ def _new_featurizer(
     return FEATURIZERS.create(name, **wanted)
 
 
+def _held_out(held: int, n: int, share: float) -> str:
+    """Return why documents cannot be held out."""
+    if not n:
+        return "there are no documents to hold out"
+    if held < FEWEST:
+        return (
+            f"holding out {share:g} of {n:,} documents by their texts gives {held} of them, and "
+            f"{FEWEST} are needed"
+        )
+    return f"holding out {share:g} of {n:,} documents by their texts leaves none to learn from"
+
+
 def _fit(learned: FittedState, train: Data, held: Data | None, context: FitContext) -> FittedState:
     """Fit the model; with held-out data calibrate it and tune its thresholds."""
     model = learned.model.fit(*train, context=_step(context, "model", held))
     if held is None:
         return learned
     ranking = _ranked(model, held[0], context.run.progress)
-    if not ranking.top(5).hits(held[1]).any():
+    if held[1].nnz and not ranking.top(5).hits(held[1]).any():
         context.run.progress.say(
             "no held-out document has one of its labels among the first five: the model has "
-            "learned nothing yet, so train it longer or with more documents"
+            "learned nothing yet; more documents help, or more epochs where a model has them"
         )
     return calibrated_on(learned, ranking, held[1])
 

@@ -93,6 +93,12 @@ def is_static(name: str) -> bool:
     )
 
 
+def check_not_static(name: str) -> None:
+    """Refuse a folder of static vectors where an encoder is asked for."""
+    if is_static(name):
+        raise InputError(f"{name} holds static vectors, no encoder: write 'static:{name}'")
+
+
 def _loader(library: Any) -> Callable[..., Any]:
     def load(place: str, local_files_only: bool = False) -> Any:
         folder = Path(place)

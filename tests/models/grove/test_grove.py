@@ -304,10 +304,12 @@ def test_labels_that_are_learned_later_are_as_probable_as_neighbours_say():
 
 
 def test_makers_that_cannot_be_kept_are_refused():
-    with pytest.raises(InputError, match="'similar-meaning', which needs dense vectors"):
+    with pytest.raises(InputError, match="'similar-meaning', which needs vectors: give dense"):
         Grove(keep=["similar-meaning"]).check_settings()
     with pytest.raises(InputError, match="'neighbours', which is not among makers"):
         Grove(makers=["tree"], keep=["neighbours"]).check_settings()
+    with pytest.raises(InputError, match="makers has 'similar-meaning', which needs vectors"):
+        Grove(makers=["tree", "similar-meaning"]).check_settings()
 
 
 # --- without a tagger -----------------------------------------------------------------------------

@@ -147,11 +147,13 @@ class Grove(Classifier):
         """Refuse also to keep makers that are not considered."""
         super().check_settings()
         considered = [maker.kind for maker in self._new()]
+        blind = [kind for kind in self.makers if kind not in considered]
+        if blind and set(self.makers) != set(KINDS):
+            raise InputError(f"makers has {blind[0]!r}, which needs vectors: give dense too")
         if missing := [kind for kind in self.keep if kind not in considered]:
-            why = "needs dense vectors" if missing[0] in self.makers else "is not among makers"
-            raise InputError(
-                f"keep has {missing[0]!r}, which {why}: give dense or makers too, or leave it out"
-            )
+            needs = missing[0] in self.makers
+            why = "needs vectors: give dense" if needs else "is not among makers: add it there"
+            raise InputError(f"keep has {missing[0]!r}, which {why}, or leave it out")
 
     def check_needs(self) -> None:
         """Refuse what a maker cannot have."""

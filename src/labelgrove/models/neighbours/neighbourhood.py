@@ -20,7 +20,7 @@ from labelgrove.models.dense import dense_view
 from labelgrove.models.neighbours.memory import Memory, Nearest, Vectors, unit_rows
 from labelgrove.models.word_vectors import check_source, word_vectors
 from labelgrove.text import UNK
-from labelgrove.text.static_vectors import load_static
+from labelgrove.text.static_vectors import check_not_static, load_static
 
 By = Literal["tf-idf", "words", "encoder"]
 SETTINGS = ("by", "view", "vectors", "vector_size", "encoder", "length", "copies", "device")
@@ -143,8 +143,9 @@ class Neighbourhood:
         if asked.featurizer == "static":
             load_static(name)
             return
+        check_not_static(name)
         for module in ("torch", "transformers"):
-            need(module, "transformers", "finding neighbours by a pretrained encoder")
+            need(module, "transformers", f"the sentence encoder {name!r}")
         from labelgrove.models.neural.readers.sentences import check_encoder
 
         check_encoder(name)

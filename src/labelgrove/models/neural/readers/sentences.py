@@ -20,7 +20,7 @@ from labelgrove.models.neural.training.batches import by_length, first_words, pa
 from labelgrove.models.neural.training.devices import device_of
 from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
-from labelgrove.text.static_vectors import is_static
+from labelgrove.text.static_vectors import check_not_static
 
 BATCH = 32
 WEIGHTS = "weights."  # before their names in what is saved
@@ -47,7 +47,7 @@ class SentenceEncoder:
     @classmethod
     def load(cls, name: str, length: int) -> Self:
         """Return that of a folder or the Hugging Face hub; it may read less than ``length``."""
-        _check_not_static(name)
+        check_not_static(name)
         specials, encoder = specials_of(load_tokenizer(name)), huggingface.load_encoder(name)
         pooling = huggingface.pooling_told(name) or "mean"
         reader = TransformerReader(encoder, specials, pooling)
@@ -159,10 +159,5 @@ class SentenceEncoder:
 
 def check_encoder(name: str) -> None:
     """Refuse what is no encoder of texts, without loading its weights."""
-    _check_not_static(name)
+    check_not_static(name)
     huggingface.width_of(huggingface.skeleton(name))
-
-
-def _check_not_static(name: str) -> None:
-    if is_static(name):
-        raise InputError(f"{name} holds static vectors, no encoder: write 'static:{name}'")
