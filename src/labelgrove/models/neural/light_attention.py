@@ -45,6 +45,7 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
+from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
 
 class LightAttention(NeuralClassifier):
@@ -84,9 +85,8 @@ class LightAttention(NeuralClassifier):
         "clusters.",
         least=1,
     )
-    level_epochs: int | None = setting(
-        None, "Epochs of the networks below the first; None for as many as of the first.", least=0
-    )
+    level_epochs: int | None = LEVEL_EPOCHS
+    level_average_from: int | None = LEVEL_AVERAGE_FROM
 
     def check_settings(self) -> None:
         """Refuse a sampler where a first stage names the labels that are judged."""
