@@ -27,8 +27,57 @@ def test_recipe_is_a_model_with_its_data_and_scores(path):
     assert model.name == recipe["model"] == path.stem
     about = recipe["about"]
     assert {"data", "from", "files", "source", "scores"} <= about.keys()
-    assert about["scores"].keys() >= {"P@1", "P@3", "P@5"}
+    known = {"micro-F1", "macro-F1", "hamming-loss"}
+    known |= {f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in (1, 3, 5)}
+    assert about["scores"].keys() <= known
+    assert about["scores"] or model.name == "lightattention", "its paper has no figures"
     assert 0 < recipe["validation"] < 0.1
+
+
+PUBLISHED = {  # units, layers, vectors learn, batch, epochs, averaging from, and below the first
+    "eur-lex": (256, [256], False, 40, 30, 10, None),
+    "wiki10-31k": (256, [256], False, 40, 30, 4, None),
+    "amazoncat-13k": (512, [512, 256], True, 200, 10, 2, None),
+    "wiki-500k": (512, [512, 256], True, 200, 5, 2, 1),
+    "amazon-670k": (512, [512, 256], True, 200, 10, 6, 2),
+}
+
+
+@pytest.mark.parametrize("where", PUBLISHED)
+def test_attentionxml_as_its_authors_trained_it(where):
+    path = next(p for p in RECIPES if (p.parent.name, p.stem) == (where, "attentionxml"))
+    model = models.create("attentionxml", **tomllib.loads(path.read_text())["settings"])
+    found = (model.units, model.layers, model.train_vectors, model.batch, model.epochs,
+             model.average_from, model.level_average_from)  # fmt: skip
+    assert found == PUBLISHED[where]
+    below = model._training_of(below=True)
+    assert below.epochs == model.epochs, "every level has as many"
+    assert below.average_from == (found[-1] or model.average_from)
+    assert (model.learning_rate, model.clip_recent) == (1e-3, 5.0)
+    assert (model.evaluate_every, model.patience_evaluations) == (100, 50)
+
+
+APLC = {  # blocks, tokens, batch, rates of transformer, hidden layer and clusters
+    "eur-lex": (2, 512, 12, (5e-5, 1e-4, 2e-3)),
+    "wiki10-31k": (2, 512, 12, (1e-5, 1e-4, 1e-3)),
+}
+
+
+@pytest.mark.parametrize(
+    "where", sorted({p.parent.name for p in RECIPES if p.stem == "aplc-xlnet"})
+)
+def test_aplc_xlnet_as_its_authors_trained_it(where):
+    path = next(p for p in RECIPES if (p.parent.name, p.stem) == (where, "aplc-xlnet"))
+    model = models.create("aplc-xlnet", **tomllib.loads(path.read_text())["settings"])
+    assert (model.prior, model.decay, model.clip, model.warmup) == ("none", 2.0, 1.0, 0.0)
+    if where in APLC:
+        rates = (model.encoder_rate, model.hidden_rate, model.learning_rate)
+        assert (len(model.clusters), model.length, model.batch, rates) == APLC[where]
+
+
+@pytest.mark.parametrize("name", ["lightattention", "laco", "laco-plcp", "laco-clcp", "treaderxml"])
+def test_every_paper_has_a_recipe(name):
+    assert [path for path in RECIPES if path.stem == name]
 
 
 def test_every_data_set_has_a_recipe():
@@ -110,7 +159,7 @@ def test_the_commands_of_a_recipe(write, tmp_path, monkeypatch, capsys):
     write(tmp_path, texts, labels)
     write_vectors(tmp_path / "glove.840B.300d.txt", texts)
     monkeypatch.chdir(tmp_path)
-    (path,) = (path for path in RECIPES if path.parent.name == write.__name__)
+    path = next(p for p in RECIPES if (p.parent.name, p.stem) == (write.__name__, "attentionxml"))
     about = tomllib.loads(path.read_text())["about"]
     small = [f"--set={key}={value}" for key, value in SMALL.items()]
     command, *train = shlex.split(about["train"])

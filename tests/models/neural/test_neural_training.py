@@ -77,20 +77,36 @@ def test_fixed_bound():
 
 
 def test_bound_relative_to_the_last_five():
-    clipping = Clipping(None, 2.0)
-    for norm in (1.0, 9.0, 1.0, 1.0, 1.0, 1.0):
-        clipping(gradients([norm]))  # the first five are free
-    assert list(clipping.recent) == [9.0, 1.0, 1.0, 1.0, 1.0]
+    clipping = Clipping(None, 3.0)
+    for norm in (0.1, 9.0, 0.1, 0.1, 0.1):
+        free = gradients([norm])
+        clipping(free)
+        np.testing.assert_allclose(free[0].grad, [norm], err_msg="the first five are free")
+    assert list(clipping.recent) == pytest.approx([0.1, 1.0, 0.1, 0.1, 0.1]), "9 counts as 1"
     long = gradients([100.0])
     clipping(long)
-    np.testing.assert_allclose(long[0].grad, [18.0])
-    assert clipping.bound() == pytest.approx(36), "a shortened norm counts as shortened"
+    np.testing.assert_allclose(long[0].grad, [3.0])
+
+
+def test_a_long_gradient_is_remembered_as_twice_the_longest_before():
+    clipping = Clipping(None, 5.0)
+    for norm in (0.1, 0.1, 0.1, 0.1, 0.1, 100.0):
+        clipping(gradients([norm]))
+    assert clipping.recent[-1] == pytest.approx(0.2)
+    assert clipping.bound() == pytest.approx(1.0)
 
 
 def test_sparse_gradients_count_a_repeated_word_once():
     words = nn.Embedding(5, 2, sparse=True)
     words(torch.tensor([3, 3, 1])).sum().backward()
     assert Clipping(None, None)([words.weight]) == pytest.approx(np.sqrt(2 * 4 + 2 * 1))
+
+
+def test_biases_and_norms_do_not_decay():
+    network = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
+    (optimizer,) = new_optimizers(network, Training(weight_decay=0.1))
+    decays = {p: group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
+    assert [decays[p] for p in network.parameters()] == [0.1, 0.0, 0.0, 0.0]
 
 
 # --- averaging and rates ------------------------------------------------------------------------
@@ -191,8 +207,18 @@ def test_resume_of_a_finished_training_learns_no_more(tmp_path):
     assert again.seen == []
 
 
-def test_patience():
-    settings = Training(epochs=50, learning_rate=0.0, patience=3, device="cpu", evaluate_every=5)
+def test_patience_counts_epochs():
+    settings = Training(epochs=50, learning_rate=0.0, patience=3, device="cpu", evaluate_every=2)
+    _, history = fit(Line(), settings=settings)
+    steps = len(Line().batches(0))
+    first = history[0]["step"]
+    assert first == 2, "the first is the best"
+    assert history[-1]["step"] - first >= 3 * steps > history[-2]["step"] - first
+
+
+def test_patience_may_count_evaluations():
+    settings = Training(epochs=50, learning_rate=0.0, patience_evaluations=3, device="cpu",
+                        evaluate_every=5)  # fmt: skip
     _, history = fit(Line(), settings=settings)
     assert len(history) == 4, "the first is the best; three more, and it stops"
 

@@ -87,6 +87,22 @@ def test_generated_true_clusters_come_before_likelier_ones():
     assert sets(chosen) == [[*range(8)]]
 
 
+def test_the_generator_has_a_choice_whatever_the_number_of_true_clusters():
+    # document 1 has labels of clusters 1, 2, 3: the likeliest of these, cluster 0, and the labels
+    sampler = Generated(Children(TREE, 1), Y, CLUSTERS, 2, 6, most_true=1)
+    chosen = sampler.choose(rows(1), torch.tensor([[-9.0, 0.0, 1.0, 2.0]]))
+    assert sets(chosen) == [sorted({0, 4} | {7} | {*Y[[1]].indices.tolist()})]
+    # where nothing else is left, the true ones are taken
+    sampler = Generated(Children(TREE, 1), Y, CLUSTERS, 4, 8, most_true=1)
+    assert sets(sampler.choose(rows(1), torch.zeros(1, 4))) == [[*range(8)]]
+
+
+def test_static_leaves_room_for_guesses():
+    sampler = Static(Children(TREE, 1), Y, CLUSTERS, GUESSED, 2, 6, most_true=1)
+    # of the true parents 1, 2, 3 of document 1 the guessed 2; then the guess 0
+    assert sets(sampler.choose(rows(1))) == [sorted({0, 4, 5, 6} | {*Y[[1]].indices.tolist()})]
+
+
 def test_generated_takes_no_gradient_and_changes_no_logits():
     logits = torch.randn(1, 4, requires_grad=True)
     before = logits.detach().clone()

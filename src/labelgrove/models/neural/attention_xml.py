@@ -26,6 +26,7 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
+from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
 MANY = 20_000  # labels that are still judged all at once behind a transformer
 WIDEST = 2048  # nodes of the first level at most: all of them are judged for every text
@@ -79,9 +80,8 @@ class AttentionXml(NeuralClassifier):
     candidates: int = setting(
         500, "Labels judged for a text: those drawn by sampler=uniform, or the first stage's best."
     )
-    level_epochs: int | None = setting(
-        None, "Epochs of the levels below the first; None for as many as of the first.", least=0
-    )
+    level_epochs: int | None = LEVEL_EPOCHS
+    level_average_from: int | None = LEVEL_AVERAGE_FROM
 
     def check_settings(self) -> None:
         """Refuse a tree where labels are drawn at random, or named by a first stage, as well."""

@@ -80,6 +80,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
     # settings of the models that have them
     ensemble: int = 1
     level_epochs: int | None = None
+    level_average_from: int | None = None
 
     uses_validation: ClassVar[bool] = True
     measure: ClassVar[Measure] = "nDCG@5"
@@ -221,10 +222,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
             if network.scorer.clusters:
                 told = ", ".join(map(str, network.scorer.clusters))
                 context.run.progress.say(f"labels in each cluster: {told}")
-            training = self.training.set_params(
-                seed=self.seed + step.member,
-                epochs=self._epochs_of(below=step.above is not None),
-            )
+            training = self._training_of(below=step.above is not None)
+            training.set_params(seed=self.seed + step.member)
             objective = self._objective(step, data, training)
             folder = context.run.folder and context.run.folder / step.title
             run = replace(context.run, folder=folder)
@@ -234,10 +233,11 @@ class NeuralClassifier(NeuralSettings, Classifier):
         for network in self.networks_:
             _merged(network).cpu()
 
-    def _epochs_of(self, below: bool) -> int:
-        """Return the epochs of a network, which may be fewer below another one."""
-        fewer = self.level_epochs
-        return fewer if below and fewer is not None else self.epochs
+    def _training_of(self, below: bool) -> Training:
+        """Return how a network is trained, which may differ below another one."""
+        own = {"epochs": self.level_epochs, "average_from": self.level_average_from}
+        given = {name: value for name, value in own.items() if below and value is not None}
+        return self.training.set_params(**given)
 
     def _seed_weights(self, title: str) -> None:
         """Let a network have random weights of its own, whatever was trained before it or not."""
@@ -388,7 +388,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         # the first pass also finds memory and builds kernels
         passes = [second - first for first, second in zip(ends[::2], ends[1::2], strict=True)]
         below = trial.candidates_.below_others(len(passes))
-        epochs = [self._epochs_of(each) for each in below]
+        epochs = [self._training_of(each).epochs for each in below]
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
         if context.validation is not None:
             seconds *= 1.1
@@ -399,9 +399,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _trial(self) -> Self:
         """Return a model like this one that passes twice over the documents, for `estimate`."""
         trial = self.fresh().set_params(epochs=2, evaluate_every=2**31, average_from=None)
-        if "level_epochs" in self.setting_names():
-            trial.set_params(level_epochs=None)
-        return trial
+        own = {"level_epochs", "level_average_from"} & {*self.setting_names()}
+        return trial.set_params(**dict.fromkeys(own))
 
     # --- ranking --------------------------------------------------------------------------------
 

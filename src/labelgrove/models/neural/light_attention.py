@@ -14,7 +14,8 @@ The paper has no code and no figures (its section IV is empty). How we read what
 - *Choice* (lines 7 to 11): a cluster's probability, plus 1 if it holds a label of the document;
   the best clusters, all their labels, and all labels of the document outside them. No gradient
   goes through the choice. There are so many clusters that they hold about ``candidates`` labels. A
-  document with more labels than that draws of them.
+  document with more labels than that draws of them. As printed, a document with labels in so many
+  clusters would learn from these alone; ``negatives`` leaves room for others.
 - *Loss*: the mean binary cross entropy of the clusters plus that of the chosen labels, in one step.
 - *Prediction*: a cluster's probability times a label's, over the best clusters.
 - *Levels* (section III.C trains a model for each level of the tree, beside Algorithm 2, which
@@ -45,6 +46,7 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
+from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
 
 class LightAttention(NeuralClassifier):
@@ -73,6 +75,13 @@ class LightAttention(NeuralClassifier):
     candidates: int = setting(
         500, "Labels judged for a text, about.", search=Whole(200, 1000, log=True)
     )
+    negatives: float = setting(
+        1.0,
+        "Clusters picked by the generator for each that holds a label of the document, at least. "
+        "Of more such clusters a document learns its own labels only. 0, as printed, lets a "
+        "document with labels in many clusters leave the generator nothing to pick.",
+        least=0,
+    )
     max_leaf: int = setting(100, "Labels of a cluster at most.", least=1)
     levels: int = setting(1, "Levels of clusters.", least=1)
     branching: int = setting(
@@ -84,9 +93,8 @@ class LightAttention(NeuralClassifier):
         "clusters.",
         least=1,
     )
-    level_epochs: int | None = setting(
-        None, "Epochs of the networks below the first; None for as many as of the first.", least=0
-    )
+    level_epochs: int | None = LEVEL_EPOCHS
+    level_average_from: int | None = LEVEL_AVERAGE_FROM
 
     def check_settings(self) -> None:
         """Refuse a sampler where a first stage names the labels that are judged."""
@@ -119,7 +127,8 @@ class LightAttention(NeuralClassifier):
         return TreeLabels(
             self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.candidates, choice=self.sampler, budget=self.candidates,
-            clusters_first=True, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
+            negatives=self.negatives, clusters_first=True, ensemble=self.ensemble, seed=self.seed,
+            threads=self.threads,
         )  # fmt: skip
 
     def _n_levels(self, clusters: int) -> int:

@@ -33,6 +33,7 @@ class XmlCnn(NeuralClassifier):
 
     name: ClassVar[str] = "xml-cnn"
 
+    prior = "frequency"
     widths: Sequence[int] = setting(
         (2, 4, 8), "Words that a filter spans.", rule=sizes([2, 4, 8]), only=TABLES
     )

@@ -34,6 +34,7 @@ class XmlRnn(NeuralClassifier):
 
     name: ClassVar[str] = "xml-rnn"
 
+    prior = "frequency"
     units: int = UNITS
     bottleneck: int = setting(
         256, "Size of the layer between text and labels.", least=1,

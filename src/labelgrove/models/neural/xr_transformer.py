@@ -69,7 +69,7 @@ from labelgrove.models.neural.scorers.pooled import PooledScorer
 from labelgrove.models.neural.scorers.sparse_output import SparseOutput
 from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training.devices import device_of
-from labelgrove.models.neural.training.settings import FineTuning
+from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS, FineTuning
 from labelgrove.models.neural.training.threads import limited_threads
 from labelgrove.models.registry import MODELS
 
@@ -109,9 +109,8 @@ class XrTransformer(FineTuning, NeuralClassifier):
         least=1,
     )
     parents: int = setting(15, "Nodes of a level whose children are judged for a text.", least=1)
-    level_epochs: int | None = setting(
-        None, "Epochs of the levels below the first; None for as many as of the first.", least=0
-    )
+    level_epochs: int | None = LEVEL_EPOCHS
+    level_average_from: int | None = LEVEL_AVERAGE_FROM
     dense_weight: float = setting(
         1.0,
         "Length of the encoder's vector of a text beside that of tf-idf, whose length is 1.",

@@ -116,6 +116,8 @@ class Static(Sampler):
         None lets a document with more than ``most`` true parents learn from all their children.
         A number lets it learn from those of ``most`` of them, and its labels elsewhere, of which
         it draws if it has more than this in all.
+    most_true
+        With a budget, true parents among these as long as there are others; None for ``most``.
     """
 
     def __init__(
@@ -126,17 +128,29 @@ class Static(Sampler):
         guessed: NDArray[np.integer[Any]],
         most: int,
         budget: int | None = None,
+        most_true: int | None = None,
     ) -> None:
         self._children, self._truth, self._parents = children, Truth(Y), Truth(parents)
         self._guessed, self._most, self._budget = guessed, most, budget
+        self._most_true = most if most_true is None else most_true
 
     def choose(self, rows: NDArray[np.int64], clusters: Tensor | None = None) -> Sampled:
         """Return the same as ever for a document, but for what is drawn of too many labels."""
-        parents = topped_up(self._parents, rows, self._guessed[rows], self._most)
         if self._budget is None:
+            parents = topped_up(self._parents, rows, self._guessed[rows], self._most)
             nodes, real, _ = self._children.of(parents)
             return Sampled(nodes, real)
-        return _within(self._children, self._truth, rows, parents[:, : self._most], self._budget)
+        return _within(self._children, self._truth, rows, self._few_true(rows), self._budget)
+
+    def _few_true(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return ``most`` parents of each document, of which few enough are true, shape (b, p)."""
+        n_true = self._parents.sizes(rows)
+        most = self._most + int(n_true.max(initial=0))
+        parents = topped_up(self._parents, rows, self._guessed[rows], most)
+        place = np.arange(parents.shape[1])
+        late = (place >= self._most_true) & (place < n_true[:, None])
+        order = np.argsort(late | (parents < 0), axis=1, kind="stable")
+        return np.take_along_axis(parents, order, axis=1)[:, : self._most]
 
 
 class Generated(Sampler):
@@ -155,20 +169,35 @@ class Generated(Sampler):
         Clusters of a document.
     budget
         A document with more labels of its own than this draws of those outside its clusters.
+    most_true
+        Clusters of these that hold a label of the document, as long as there are others: the
+        generator must have a choice. None for ``most``, as printed.
     """
 
     def __init__(
-        self, children: Children, Y: csr_array, clusters: csr_array, most: int, budget: int
+        self,
+        children: Children,
+        Y: csr_array,
+        clusters: csr_array,
+        most: int,
+        budget: int,
+        most_true: int | None = None,
     ) -> None:
         self._children, self._truth, self._clusters = children, Truth(Y), Truth(clusters)
         self._most, self._budget = most, budget
+        self._most_true = most if most_true is None else most_true
 
     def choose(self, rows: NDArray[np.int64], clusters: Tensor | None = None) -> Sampled:
         """Choose by the logits ``clusters`` (b, K), of which no gradient is taken."""
         assert clusters is not None
         scores = clusters.detach().float().sigmoid().cpu()
         own = self._clusters.of(rows)
-        scores[torch.from_numpy(own.texts), torch.from_numpy(own.nodes)] += 1.0
+        order = np.lexsort((-scores.numpy()[own.texts, own.nodes], own.texts))
+        texts, nodes = own.texts[order], own.nodes[order]
+        late = ranks(own, len(rows)) >= self._most_true  # of a text's own, the likeliest first
+        scores[torch.from_numpy(texts), torch.from_numpy(nodes)] += torch.from_numpy(
+            np.where(late, -2.0, 1.0).astype(np.float32)
+        )
         best = scores.topk(min(self._most, scores.shape[1]), dim=1).indices.numpy()
         return _within(self._children, self._truth, rows, best, self._budget)
 

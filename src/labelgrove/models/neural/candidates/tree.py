@@ -214,6 +214,8 @@ class TreeLabels(Candidates):
         in the same step, finds now. A network then judges two levels.
     budget
         As of `Static` and `Generated`; None for no bound.
+    negatives
+        With a budget, parents without a true node for each that has one, at least.
     clusters_first
         Let a generator alone judge the first level.
     ensemble
@@ -230,6 +232,7 @@ class TreeLabels(Candidates):
     judged: int
     choice: Literal["static", "generated"] = "static"
     budget: int | None = None
+    negatives: float = 0.0
     clusters_first: bool = False
     ensemble: int = 1
     seed: int = 0
@@ -325,16 +328,25 @@ class TreeLabels(Candidates):
         if self.choice == "generated":
             assert self.budget is not None
             most, clusters = descent.kept[level - 1], parents
-            sampler = Generated(descent.children[level], nodes, parents, most, self.budget)
+            sampler = Generated(
+                descent.children[level], nodes, parents, most, self.budget, self._most_true(most)
+            )
             rank = DescentRanking(descent, self.batch, above).rank
         elif level:
             most, guessed = descent.kept[level - 1], guess(data.texts).labels
-            sampler = Static(descent.children[level], nodes, parents, guessed, most, self.budget)
+            sampler = Static(
+                descent.children[level], nodes, parents, guessed, most, self.budget,
+                self._most_true(most),
+            )  # fmt: skip
             reached = None if data.held is None else guess(data.held[1])
             rank = DescentRanking(descent, self.batch, (), level, reached).rank
         title = f"tree {number + 1} level {place + 1}"
         before = above[-1] if above else None
         return Step(title, blueprint, nodes, held, rank, sampler, clusters, number, before)
+
+    def _most_true(self, most: int) -> int:
+        """Return how many of the chosen parents may be true ones; at least one."""
+        return max(int(most / (1 + self.negatives)), 1)
 
     def _guess(
         self, descent: Descent, networks: Sequence[Network], texts: Texts, progress: Progress

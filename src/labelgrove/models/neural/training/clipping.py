@@ -25,7 +25,8 @@ class Clipping:
     Attributes
     ----------
     recent
-        The last norms, after shortening.
+        The last norms, each counted as 1 at most, and as twice the longest before it: one long
+        gradient must not let all others through.
     """
 
     def __init__(self, longest: float | None, times_recent: float | None) -> None:
@@ -50,8 +51,12 @@ class Clipping:
         if norm > bound:
             for part in parts:
                 part.mul_(bound / norm)
-        self.recent.append(min(norm, bound))
+        self.recent.append(min(norm, self._longest_remembered()))
         return norm
+
+    def _longest_remembered(self) -> float:
+        """Return what a norm counts as at most in later bounds, as in AttentionXML's code."""
+        return min(1.0, 2.0 * max(self.recent)) if len(self.recent) == RECENT else 1.0
 
 
 def _values(parameter: nn.Parameter) -> Tensor:

@@ -75,6 +75,7 @@ class Standing:
     documents: int = 0
     best: float = -math.inf
     waited: int = 0  # evaluations since the best
+    best_step: int = 0  # steps until the best
     seconds: float = 0.0
     loss: float = 0.0  # sum since the last evaluation
     losses: int = 0
@@ -175,7 +176,7 @@ def _train(
                 rows = batches[standing.step]
                 loss = training.learn(rows, len(batches))
                 if standing.step in due:
-                    training.evaluate()
+                    training.evaluate(len(batches))
                 shown.advance(len(rows), loss=loss, **training.shown)
                 if interrupted():
                     training.keep()
@@ -188,10 +189,9 @@ def _train(
             raise KeyboardInterrupt
     training.take_best()
     if standing.finished:
-        best = max(standing.history, key=lambda event: event.get("score", -math.inf))
         run.progress.say(
             f"stopped early: {standing.waited} evaluations without a gain; the weights of step "
-            f"{best['step']:,} are kept"
+            f"{standing.best_step:,} are kept"
         )
     return standing.history
 
@@ -276,8 +276,11 @@ class _Trainer:
             f"{rates} or set clip, and {again}"
         )
 
-    def evaluate(self) -> None:
-        """Score the network, remember its weights if they are the best, or lose patience."""
+    def evaluate(self, n_batches: int) -> None:
+        """Score the network, remember its weights if they are the best, or lose patience.
+
+        An epoch has ``n_batches``.
+        """
         standing, first = self.standing, self._settings.average_from
         if first is not None and standing.epoch >= first:
             self._average.add()
@@ -300,11 +303,19 @@ class _Trainer:
         if score is not None:
             event["score"] = score
             self.shown = {"validation": score}
-            standing.waited = 0 if score > standing.best else standing.waited + 1
-            standing.best = max(standing.best, score)
-            standing.finished = standing.waited >= self._settings.patience
+            standing.waited += 1
+            if score > standing.best:
+                standing.best, standing.waited, standing.best_step = score, 0, standing.steps
+            standing.finished = self._is_patience_lost(n_batches)
         standing.history.append(event)
         self._note()
+
+    def _is_patience_lost(self, n_batches: int) -> bool:
+        """Tell whether there was no gain for too many epochs, or evaluations."""
+        standing, most = self.standing, self._settings.patience_evaluations
+        if most is not None and standing.waited >= most:
+            return True
+        return standing.steps - standing.best_step >= self._settings.patience * n_batches
 
     def take_best(self) -> None:
         """Give the network the best weights it had."""

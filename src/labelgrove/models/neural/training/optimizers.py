@@ -16,7 +16,7 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
 
     Parts of the network with a learning rate of their own are groups of their own: ``rates`` of the
     network names the setting that holds it, ``rate_shares`` the weights that have only a share of
-    it.
+    it. Biases and the factors of norms, vectors all of them, have no weight decay.
     """
     sparse = [  # in the order of the network: a checkpoint numbers them
         module.weight
@@ -26,20 +26,21 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
     apart = set(map(id, sparse))
     rates: Mapping[str, str] = getattr(network, "rates", {})
     shares: Mapping[str, float] = getattr(network, "rate_shares", {})
-    parts: dict[tuple[str, float], list[nn.Parameter]] = {}
+    parts: dict[tuple[str, float, float], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad and id(parameter) not in apart:
             own = [rate for part, rate in rates.items() if f"{name}.".startswith(f"{part}.")]
             rate = own[0] if own else "learning_rate"
-            parts.setdefault((rate, shares.get(name, 1.0)), []).append(parameter)
-    dense = [{"params": each, "rate": rate, "share": at} for (rate, at), each in parts.items()]
+            decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+            parts.setdefault((rate, shares.get(name, 1.0), decay), []).append(parameter)
+    dense = [
+        {"params": each, "rate": rate, "share": share, "weight_decay": decay}
+        for (rate, share, decay), each in parts.items()
+    ]
     found: list[Optimizer] = []
     if dense:
-        if settings.weight_decay:
-            decay = settings.weight_decay
-            found.append(AdamW(dense, settings.learning_rate, weight_decay=decay, fused=True))
-        else:
-            found.append(Adam(dense, settings.learning_rate, fused=True))
+        kind = AdamW if settings.weight_decay else Adam
+        found.append(kind(dense, settings.learning_rate, fused=True))
     if sparse:
         group = {"params": sparse, "rate": "learning_rate", "share": 1.0}
         found.append(SparseAdam([group], settings.learning_rate))

@@ -11,6 +11,14 @@ from labelgrove.core.settings import SEED, THREADS, setting
 Schedule = Literal["constant", "linear", "cosine"]
 Precision = Literal["32", "bf16"]
 
+# settings of the models that train a network for each level of a label tree
+LEVEL_EPOCHS: int | None = setting(
+    None, "Epochs of the levels below the first; None for as many as of the first.", least=0
+)
+LEVEL_AVERAGE_FROM: int | None = setting(
+    None, "average_from of the levels below the first; None for that of the first.", least=0
+)
+
 
 class Training(Configured):
     """How a network is trained; every neural model has these settings."""
@@ -54,7 +62,13 @@ class Training(Configured):
         above=0,
     )
     patience: int = setting(
-        10, "Evaluations without a gain after which training stops early.", least=1
+        5, "Epochs without a gain on held-out documents after which training stops.", least=1
+    )
+    patience_evaluations: int | None = setting(
+        None,
+        "Evaluations without a gain after which training stops, if that is before patience; None "
+        "for any number. Publications often count so.",
+        least=1,
     )
     evaluate_every: int | None = setting(
         None,
