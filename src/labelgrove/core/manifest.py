@@ -204,7 +204,7 @@ def _check_list(path: Path, files: Json) -> None:
         parts = name.split("/")
         if name == MANIFEST or "\\" in name or "\0" in name or {"", ".", ".."} & {*parts}:
             raise DamagedError(
-                f"{path} is damaged: {name!r} is no file of it; save the model again"
+                f"{path} is damaged: {name!r} is no file in it; save the model again"
             )
         if (
             not isinstance(facts, dict)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.folder_locks import lock, open_folder
 
+OPEN_FOLDERS = "/proc/self/fd/{}"  # paths of open folders, which Linux has
 TRIES = 20  # readings of a folder that is replaced again and again
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ def _opened(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             raise StorageError(f"{folder} cannot be read: {error.strerror}") from error
         lock(handle, shared=True)
         facts = folder.stat() if handle is None else os.fstat(handle)
-        through = Path(f"/proc/self/fd/{handle}")
+        through = Path(OPEN_FOLDERS.format(handle))
         yield (through if _is_still(facts, through) else folder), facts
 
 

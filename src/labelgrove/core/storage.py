@@ -109,6 +109,12 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, against other processes; empty, it is gone afterwards."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in folder.iterdir())
+        if names and LOCK not in names:
+            raise InputError(
+                f"{folder} holds {names[0]!r} and no training of labelgrove, so nothing is "
+                "written or removed there; move it elsewhere, or choose another folder"
+            )
         handle = (folder / LOCK).open("w")
     except OSError as error:
         raise _unwritable(folder, error) from error
