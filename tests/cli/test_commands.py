@@ -196,6 +196,7 @@ def test_an_output_folder_that_exists(trained, data):
 def test_an_interrupted_training_is_neither_lost_nor_resumed_unasked(data, tmp_path):
     train = ("train", data / "train.jsonl", "--model", "most-frequent", "--out", tmp_path / "t")
     (tmp_path / "t.run" / "model").mkdir(parents=True)
+    (tmp_path / "t.run" / "lock").touch()
     assert "--resume goes on with it, --overwrite starts anew" in fails(*train)
     called(*train, "--overwrite")
     assert f"{tmp_path / 't'} is finished, there is nothing to resume" in fails(*train, "--resume")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from labelgrove.core import storage
+from labelgrove.core import exchange, manifest, replacing, storage
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Lines
@@ -77,11 +77,11 @@ def test_objects_are_refused(tmp_path):
 
 
 def test_manifest_says_what_is_inside(saved):
-    manifest = storage.read_manifest(saved)
-    assert manifest["format"] == storage.FORMAT
-    assert manifest["part"] == "test"
-    assert set(manifest["files"]) == {"values.json", "weights.npy"}
-    assert manifest["versions"]["numpy"] == np.__version__
+    said = storage.read_manifest(saved)
+    assert said["format"] == manifest.FORMAT
+    assert said["part"] == "test"
+    assert set(said["files"]) == {"values.json", "weights.npy"}
+    assert said["versions"]["numpy"] == np.__version__
 
 
 @pytest.mark.parametrize("name", ["weights.npy", "values.json"])
@@ -152,8 +152,9 @@ def test_a_strange_folder_is_never_overwritten(tmp_path):
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
-def test_ctrl_c_while_a_folder_is_replaced_leaves_a_whole_one(saved, monkeypatch):
-    rename = Path.rename
+@pytest.mark.parametrize("able", [True, False], ids=["exchange", "two renames"])
+def test_ctrl_c_while_a_folder_is_replaced_leaves_a_whole_one(saved, monkeypatch, able):
+    rename, swap = Path.rename, exchange.exchange
 
     def interrupted(path, target):
         found = rename(path, target)
@@ -161,9 +162,11 @@ def test_ctrl_c_while_a_folder_is_replaced_leaves_a_whole_one(saved, monkeypatch
         return found
 
     monkeypatch.setattr(Path, "rename", interrupted)
+    monkeypatch.setattr(replacing, "exchange", lambda *paths: able and swap(*paths))
     with pytest.raises(KeyboardInterrupt):
         save(saved, {"weights": np.zeros(3)}, overwrite=True)
     storage.read_manifest(saved)
+    assert len(storage.read_values(saved)["weights"]) == 3
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
@@ -231,7 +234,7 @@ def test_reading_a_large_folder_is_shown(tmp_path, monkeypatch):
     with storage.writing(tmp_path / "m", {}) as folder:
         storage.write_values(folder, {"x": np.zeros(400_000), "y": np.zeros(100_000)})
     for least, shown in ((10**9, False), (10**6, True)):
-        monkeypatch.setattr(storage, "LARGE", least)
+        monkeypatch.setattr(manifest, "LARGE", least)
         told = io.StringIO()
         storage.read_manifest(tmp_path / "m", progress=Lines(told))
         assert (f"loading {tmp_path / 'm'}: 4 MB in" in told.getvalue()) == shown

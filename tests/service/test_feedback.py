@@ -4,6 +4,8 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
@@ -18,8 +20,8 @@ from labelgrove import Tagger
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.corpus import read_corpus, read_feedback
 from labelgrove.service.feedback import FeedbackFile
-from processes import gone
-from services import serving
+from processes import PATIENCE, gone
+from services import made, serving
 
 
 def lines(file):
@@ -175,3 +177,29 @@ def test_train_and_learn_read_it(taggers, tmp_path):
     wiser = Tagger.load(tmp_path / "wiser").labels_
     assert "pear" in wiser.ids
     assert wiser.n_documents == Tagger.load(taggers / "knn").labels_.n_documents + 13
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_feedback_is_not_kept_where_it_would_be_replaced(taggers, workers):
+    bonsai, knn = taggers / "bonsai", taggers / "knn"
+    place = (bonsai, knn)[workers - 1]  # of the same tagger, or of another
+    command = [sys.executable, "-m", "labelgrove", "serve", bonsai, "--feedback", place]
+    done = subprocess.run(
+        [*command, "--workers", str(workers), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 2, "a service that starts is stopped after a while, and fails here"
+    assert f"bonsai.feedback.jsonl would lie in the saved tagger {place}" in done.stderr
+    assert "name another folder by --feedback" in done.stderr
+
+
+def test_feedback_inside_a_tagger_stops_its_replacement(tmp_path):
+    tagger = made(tmp_path / "mine")
+    inside = tmp_path / "mine" / "mine.feedback.jsonl"
+    inside.write_text('{"text": "acknowledged"}\n')
+    with pytest.raises(InputError, match=r"'mine\.feedback\.jsonl'\. Nothing is overwritten"):
+        tagger.save(tmp_path / "mine", overwrite=True)
+    assert inside.read_text() == '{"text": "acknowledged"}\n'

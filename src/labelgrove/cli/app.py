@@ -16,6 +16,7 @@ from labelgrove._version import __version__
 from labelgrove.cli.combine import combine
 from labelgrove.cli.compare import compare
 from labelgrove.cli.demo import demo
+from labelgrove.cli.doctor import doctor
 from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
@@ -79,6 +80,7 @@ for command in (
     combine,
     tune,
     serve,
+    doctor,
     models,
 ):
     app.command()(_guarded(command))

@@ -35,7 +35,7 @@ def alone(json_file: Path | None) -> bool:
 
 def write(json_file: Path | None, record: Any) -> None:
     """Write a record; whoever reads the file finds the old one or all of the new one."""
-    from labelgrove.core.storage import as_json
+    from labelgrove.core.json_files import as_json
 
     if json_file is None:
         return

@@ -188,7 +188,7 @@ def check_files(values: Mapping[str, Any]) -> None:
     read = [each for name, each in values.items() if name not in OUTPUTS]
     paths = [each for part in read for each in (part if isinstance(part, list) else [part])]
     taken = {each.resolve() for each in paths if isinstance(each, Path)}
-    from labelgrove.core.storage import MANIFEST
+    from labelgrove.core.manifest import saved_folder_around
 
     for file in written:
         place = file.resolve()
@@ -196,7 +196,7 @@ def check_files(values: Mapping[str, Any]) -> None:
             raise typer.BadParameter(
                 f"{file} is named twice, and would be lost: give the result a file of its own"
             )
-        if any((folder / MANIFEST).is_file() for folder in place.parents):
+        if saved_folder_around(place):
             raise typer.BadParameter(f"{file} lies in a saved tagger: give a file elsewhere")
         taken.add(place)
 

@@ -87,6 +87,7 @@ def train(
 ) -> None:
     """Learn a tagger from documents with labels."""
     from labelgrove.core import storage
+    from labelgrove.core.manifest import MANIFEST
     from labelgrove.core.types import Run
     from labelgrove.tagger import training_record
 
@@ -96,7 +97,7 @@ def train(
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
     folder = out.with_name(f"{out.name}.run")
-    if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
+    if resume and not overwrite and not folder.exists() and (out / MANIFEST).is_file():
         raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     if not estimate:
         storage.check_free(out, overwrite=overwrite)

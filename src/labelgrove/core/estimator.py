@@ -47,8 +47,7 @@ class Part(Configured, ABC):
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> Self:
         """Read a part that `save` wrote."""
-        storage.read_manifest(folder, verify=verify)
-        return cls.read(Path(folder))
+        return storage.read_folder(folder, lambda place, _: cls.read(place), verify=verify)
 
     def write(self, folder: Path) -> None:
         """Write settings and state into an open folder, which may be part of a larger one."""

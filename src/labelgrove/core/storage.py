@@ -1,47 +1,46 @@
 """Saved folders: a manifest, JSON, and arrays that are memory-mapped on load. Never pickle.
 
-A folder is written under a temporary name beside its place, flushed to the disk, and renamed, so
-a crash leaves the old folder or none. The manifest holds the size and checksum of every
-file; what is incomplete, altered or of a newer format is refused.
+A folder is written under a temporary name beside its place, flushed to the disk, and takes its
+place in one step, so a crash leaves the old folder or the new one (`labelgrove.core.replacing`).
+The manifest holds the size and checksum of every file (`labelgrove.core.manifest`); what is
+incomplete, altered, not listed or of a newer format is refused.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import shutil
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove._version import __version__
-from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
+from labelgrove.core import replacing
+from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
+from labelgrove.core.json_files import Json, read_json, write_json
+from labelgrove.core.manifest import (
+    check_files,
+    check_sums,
+    parse_manifest,
+    saved_folder_around,
+    write_manifest,
+)
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.snapshot import read_unchanged
 from labelgrove.core.strings import PackedStrings
-from labelgrove.core.threads import workers
 
-FORMAT = 1
-MANIFEST = "manifest.json"
 LOCK = "lock"
 VALUES = "values.json"
-MEGABYTE = 10**6
-LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progress
 FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
-Json: TypeAlias = Any
+T = TypeVar("T")
 
 
 @contextmanager
@@ -61,40 +60,46 @@ def writing(
     """
     check_free(folder, overwrite=overwrite)
     target = Path(folder).resolve()  # a link stays, what it points to is replaced
+    old = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        temporary.chmod(0o755)  # mkdtemp's is private
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    try:
-        yield temporary
-        _write_manifest(temporary, about)
-        check_free(target, overwrite=overwrite)  # the work took a while
-        _move(temporary, target)
+        for leftover in replacing.leftovers(target.parent, target.name):
+            replacing.clear(leftover)
+        with replacing.temporary_folder(target) as temporary:
+            yield temporary
+            write_manifest(temporary, about)
+            flush(temporary)
+            check_free(target, overwrite=overwrite)  # the work took a while
+            with held_back():
+                old = replacing.put(temporary, target, overwrite=overwrite)
+                _flush(target.parent)  # before the old one is removed
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if old is not None:
+            replacing.discard(old)
 
 
 def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Refuse a place that is taken or cannot be written, before the work that leads there."""
     try:
         target = Path(folder).resolve()
+        replacing.bring_back(target)
+        if around := saved_folder_around(target):
+            raise InputError(
+                f"{folder} lies in the saved folder {around}, which would be damaged by it; "
+                "choose a folder elsewhere"
+            )
         if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-            if not (target / MANIFEST).is_file():
-                raise InputError(
-                    f"{folder} exists and is nothing that labelgrove wrote, so it is not "
-                    "overwritten; choose another folder"
-                )
+            replacing.check_replaceable(target, Path(folder))
             if not overwrite:
                 raise InputError(
                     f"{folder} exists already; choose another folder, or allow overwriting "
                     "(overwrite=True, --overwrite)"
                 )
         above = next(parent for parent in target.parents if parent.exists())
-        Path(tempfile.mkdtemp(prefix=f".{target.name[:50]}-", dir=above)).rmdir()
+        with replacing.temporary_folder(target, above):
+            pass
     except OSError as error:
         raise _unwritable(Path(folder), error) from error
 
@@ -104,6 +109,12 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, against other processes; empty, it is gone afterwards."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in folder.iterdir())
+        if names and LOCK not in names:
+            raise InputError(
+                f"{folder} holds {names[0]!r} and no training of labelgrove, so nothing is "
+                "written or removed there; move it elsewhere, or choose another folder"
+            )
         handle = (folder / LOCK).open("w")
     except OSError as error:
         raise _unwritable(folder, error) from error
@@ -130,6 +141,44 @@ def holds_work(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != LOCK for path in folder.iterdir())
 
 
+def read_folder(
+    folder: str | os.PathLike[str],
+    read: Callable[[Path, dict[str, Json]], T],
+    *,
+    verify: bool = True,
+    progress: Progress | None = None,
+) -> T:
+    """Read a saved folder and return the result: all of it is of one save.
+
+    Another process may replace the folder meanwhile. What is read is the folder that was there
+    at first; where that is not possible, all is read again.
+
+    Parameters
+    ----------
+    folder
+        A folder written by `writing`.
+    read
+        Is given where to read the files, and the manifest. That path is not to be kept: it ends
+        with the call. Arrays of `read_values` stay valid, also when the folder is replaced.
+    verify
+        Compare checksums too, not only names and sizes; this reads every file once.
+    progress
+        Where it is shown that a large folder is read.
+    """
+    source, shown = Path(folder), progress or Silent()
+    if replacing.bring_back(source.resolve()):
+        shown.say(f"{source} was moved aside by a process that was stopped: it is back")
+
+    def checked(place: Path) -> T:
+        manifest = parse_manifest(place)
+        check_files(place, manifest)
+        if verify:
+            check_sums(place, manifest, f"loading {source}", shown)
+        return read(place, manifest)
+
+    return read_unchanged(source, checked)
+
+
 def read_manifest(
     folder: str | os.PathLike[str], *, verify: bool = True, progress: Progress | None = None
 ) -> dict[str, Json]:
@@ -137,34 +186,10 @@ def read_manifest(
 
     Parameters
     ----------
-    folder
-        A folder written by `writing`.
-    verify
-        Compare checksums too, not only names and sizes; this reads every file once.
-    progress
-        Where it is shown that a large folder is read.
+    folder, verify, progress
+        As of `read_folder`.
     """
-    source = Path(folder)
-    if not source.exists():
-        raise InputError(f"no such folder: {source}")
-    path = source / MANIFEST
-    if not path.is_file():
-        raise InputError(f"{source} is not a saved labelgrove folder: it has no {MANIFEST}")
-    manifest = _parse(path)
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-        raise DamagedError(f"{path} is damaged: it has no format number; save the model again")
-    if manifest["format"] > FORMAT:
-        raise NewerFormatError(
-            f"{source} has format {manifest['format']}, written by labelgrove "
-            f"{manifest.get('labelgrove')}; this is labelgrove {__version__}, which reads up to "
-            f"format {FORMAT}: pip install --upgrade labelgrove"
-        )
-    if manifest.get("checksum") != _manifest_checksum(manifest):
-        raise DamagedError(f"{path} was altered: its checksum does not fit; save the model again")
-    _check_sizes(source, manifest["files"])
-    if verify:
-        _check_sums(source, manifest["files"], progress or Silent())
-    return manifest
+    return read_folder(folder, lambda _, manifest: manifest, verify=verify, progress=progress)
 
 
 def write_values(folder: Path, values: Mapping[str, Any]) -> None:
@@ -176,7 +201,7 @@ def write_values(folder: Path, values: Mapping[str, Any]) -> None:
 
 def read_values(folder: Path) -> dict[str, Any]:
     """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
-    described = _parse(folder / VALUES)
+    described = read_json(folder / VALUES)
     try:
         return {name: _read_value(folder, name, *entry) for name, entry in described.items()}
     except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
@@ -186,20 +211,6 @@ def read_values(folder: Path) -> dict[str, Any]:
 def size(folder: str | os.PathLike[str]) -> int:
     """Return the bytes of all files in a folder."""
     return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-
-
-def as_json(value: Json) -> str:
-    """Return a value as lines of JSON; numpy's numbers become plain ones."""
-    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain) + "\n"
-
-
-def write_json(path: Path, value: Json) -> None:
-    """Write JSON; a value that JSON does not know is an error that names it."""
-    try:
-        text = as_json(value)
-    except (TypeError, ValueError) as error:
-        raise StorageError(f"{path.name} cannot hold this value: {error}") from error
-    path.write_text(text, encoding="utf-8", errors="surrogatepass")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -226,20 +237,6 @@ def write_text(path: Path, text: str) -> None:
                 raise
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _plain(value: Any) -> Any:
-    """Return a numpy number as a plain one, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} {value!r}")
-
-
-def _parse(path: Path) -> Json:
-    try:
-        return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: {error}; save the model again") from error
 
 
 # --- values -----------------------------------------------------------------------------------
@@ -299,96 +296,7 @@ class _Plain:
         self.write = file.write
 
 
-# --- manifest ---------------------------------------------------------------------------------
-
-
-def _write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    manifest: dict[str, Json] = {
-        "format": FORMAT,
-        "labelgrove": __version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
-        **about,
-        "files": {
-            path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": checksum}
-            for path, checksum in zip(files, _checksums(files), strict=True)
-        },
-    }
-    manifest["checksum"] = _manifest_checksum(manifest)
-    write_json(folder / MANIFEST, manifest)
-
-
-def _manifest_checksum(manifest: Mapping[str, Json]) -> str:
-    rest = {name: value for name, value in manifest.items() if name != "checksum"}
-    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "transformers"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def _checksums(files: list[Path]) -> Iterator[str]:
-    with ThreadPoolExecutor(workers(None)) as pool:  # hashing leaves the GIL
-        yield from pool.map(_checksum, files)
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _check_sizes(source: Path, files: Mapping[str, Mapping[str, Json]]) -> None:
-    for name, facts in files.items():
-        path = source / name
-        if not path.is_file():
-            raise DamagedError(f"{path} is missing; save the model again")
-        if (size := path.stat().st_size) != facts["bytes"]:
-            raise DamagedError(
-                f"{path} has {size:,} bytes instead of {facts['bytes']:,}: it was cut short or "
-                "altered; save the model again"
-            )
-
-
-def _check_sums(source: Path, files: Mapping[str, Mapping[str, Json]], progress: Progress) -> None:
-    total = sum(facts["bytes"] for facts in files.values())
-    shown = progress if total >= LARGE else Silent()
-    with shown.task(f"loading {source}", total // MEGABYTE, "MB") as task:
-        checksums, done = _checksums([source / name for name in files]), 0
-        for (name, facts), checksum in zip(files.items(), checksums, strict=True):
-            if checksum != facts["sha256"]:
-                raise DamagedError(
-                    f"{source / name} was altered: its checksum does not fit; save the model again"
-                )
-            before, done = done, done + facts["bytes"]
-            task.advance(done // MEGABYTE - before // MEGABYTE)
-
-
-# --- moving into place ------------------------------------------------------------------------
-
-
-def _move(temporary: Path, target: Path) -> None:
-    flush(temporary)
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-        with held_back():  # between the two there is no folder
-            target.rename(old)
-            try:
-                temporary.rename(target)
-            except OSError:
-                old.rename(target)
-                raise
-            shutil.rmtree(old, ignore_errors=True)
-    else:
-        temporary.rename(target)
-    _flush(target.parent)
+# --- the disk ---------------------------------------------------------------------------------
 
 
 def flush(folder: Path) -> None:

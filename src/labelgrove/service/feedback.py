@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.manifest import saved_folder_around
 
 try:
     import fcntl
@@ -37,7 +38,13 @@ class FeedbackFile:
         self._known = False  # whether the disk knows the file's name
 
     def check(self) -> None:
-        """Refuse a file that cannot be written, before anyone wants to."""
+        """Refuse a file that cannot be written, or would not be safe, before anyone wants to."""
+        if around := saved_folder_around(self.path):
+            raise InputError(
+                f"feedback in {self.path} would lie in the saved tagger {around}, which can "
+                "neither be loaded nor replaced with it: move it if it is there already, and "
+                "name another folder by --feedback"
+            )
         try:
             if self.path.exists():
                 with self.path.open("r+b"):

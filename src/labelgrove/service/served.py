@@ -63,10 +63,9 @@ class Served:
         self, name: str, folder: str, settings: Settings, progress: Progress | None = None
     ) -> None:
         self.name = name
-        self.manifest = storage.read_manifest(folder, progress=progress)
-        self.tagger = Tagger.load(folder, verify=False)  # it was, a moment ago
+        self.manifest, self.tagger, size = storage.read_folder(folder, _read, progress=progress)
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
-        self.card = self._card(storage.size(folder))
+        self.card = self._card(size)
         self._written: dict[str, bytes] = {}
         for tags in self.tagger.tag([FIRST_TEXT], k=1):
             for tag in tags:
@@ -220,6 +219,11 @@ class Served:
             "scores": dict(manifest["scores"]),
             "thresholds": dict(manifest["thresholds"]) if tuned else None,
         }
+
+
+def _read(place: Path, manifest: dict[str, Any]) -> tuple[dict[str, Any], Tagger, int]:
+    """Return manifest, tagger and size of a saved folder whose checksums have been compared."""
+    return manifest, Tagger.load(place, verify=False), storage.size(place)
 
 
 def _public(value: Any) -> Any:

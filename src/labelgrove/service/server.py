@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -23,6 +24,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
+from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, sighup_blocked
 from labelgrove.service.taggers import ServedTaggers
@@ -91,7 +93,10 @@ def _serve_in_workers(
     terminal: Terminal,
     progress: Progress | None,
 ) -> None:
-    for _, folder in settings.taggers:  # what is damaged is told here, once
+    for feedback in settings.feedback:  # what is wrong is told here, once
+        if feedback is not None:
+            FeedbackFile(Path(feedback)).check()
+    for _, folder in settings.taggers:
         if progress is not None:
             progress.say(f"loading {folder}, in {settings.workers} workers")
         storage.read_manifest(folder, progress=progress)

@@ -58,10 +58,14 @@ def load(
     folder: str | os.PathLike[str], *, verify: bool, progress: Progress | None
 ) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     """Return what `save` was given."""
-    manifest = storage.read_manifest(folder, verify=verify, progress=progress)
+    return storage.read_folder(folder, _read, verify=verify, progress=progress)
+
+
+def _read(
+    source: Path, manifest: Mapping[str, Any]
+) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     if manifest.get("part") != "tagger":
-        raise InputError(f"{folder} holds a {manifest.get('part')!r}, not a tagger")
-    source = Path(folder)
+        raise InputError(f"{source} holds a {manifest.get('part')!r}, not a tagger")
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
     learned = FittedState(
         labels=LabelSpace.read(source / "labels"),

@@ -1,0 +1,64 @@
+"""A tagger that is replaced while it is loaded is the old one or the new one, never a mixture."""
+
+import threading
+import time
+
+import pytest
+
+from labelgrove import Tagger
+from labelgrove.core.errors import DamagedError
+from labelgrove.labels import LabelSpace
+from processes import PATIENCE
+
+KINDS = {"few": ["a", "b"], "many": ["a", "b", "c", "d", "e"]}
+
+
+def trained(labels, model="one-vs-rest"):
+    texts = [f"text about {label}, number {i}" for i in range(10) for label in labels]
+    return Tagger(model).fit(texts, [[label] for label in labels] * 10)
+
+
+def replace(tagger, folder):
+    """Save a tagger in another thread and return once it is in its place."""
+    before = (folder / "manifest.json").stat().st_ino
+    thread = threading.Thread(target=tagger.save, args=(folder,), kwargs={"overwrite": True})
+    thread.start()
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        try:
+            if (folder / "manifest.json").stat().st_ino != before:
+                break
+        except FileNotFoundError:
+            pass
+        time.sleep(0.001)
+    return thread
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_tagger_that_is_replaced_while_it_is_loaded_is_one_tagger(tmp_path, monkeypatch, verify):
+    few, many = (trained(labels) for labels in KINDS.values())
+    many.save(tmp_path / "t")
+    threads, read = [], LabelSpace.read
+
+    def slowly(folder):
+        labels = read(folder)
+        if not threads:  # between the labels and the model
+            threads.append(replace(few, tmp_path / "t"))
+        return labels
+
+    monkeypatch.setattr(LabelSpace, "read", slowly)
+    loaded = Tagger.load(tmp_path / "t", verify=verify)
+    threads[0].join(PATIENCE)
+    assert loaded.labels_.n_labels == loaded.model_.n_labels_
+    text = ["text about c, number 3"]
+    assert loaded.tag(text) == (many if loaded.labels_.n_labels == 5 else few).tag(text)
+    assert Tagger.load(tmp_path / "t").labels_.n_labels == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_file_that_the_manifest_omits_is_refused(tmp_path):
+    trained(KINDS["few"], "most-frequent").save(tmp_path / "t")
+    (tmp_path / "t" / "thresholds").mkdir(exist_ok=True)
+    (tmp_path / "t" / "thresholds" / "by_hand.npy").write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"does not list: .*thresholds"):
+        Tagger.load(tmp_path / "t")
