@@ -1,7 +1,7 @@
 """Saved folders: a manifest, JSON, and arrays that are memory-mapped on load. Never pickle.
 
-A folder is written under a temporary name beside its place, flushed to the disk, and renamed, so
-a crash leaves the old folder or none. The manifest holds the size and checksum of every
+A folder is written under a temporary name beside its place, flushed to the disk, and renamed
+(`labelgrove.core.durability` tells the order). The manifest holds the size and checksum of every
 file; what is incomplete, altered or of a newer format is refused.
 """
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove._version import __version__
+from labelgrove.core.durability import flush, flush_tree, make_folders, put_in_place
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
@@ -40,7 +41,6 @@ LOCK = "lock"
 VALUES = "values.json"
 MEGABYTE = 10**6
 LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progress
-FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 Json: TypeAlias = Any
 
 
@@ -62,7 +62,7 @@ def writing(
     check_free(folder, overwrite=overwrite)
     target = Path(folder).resolve()  # a link stays, what it points to is replaced
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         temporary.chmod(0o755)  # mkdtemp's is private
     except OSError as error:
@@ -103,7 +103,7 @@ def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> No
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, against other processes; empty, it is gone afterwards."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         handle = (folder / LOCK).open("w")
     except OSError as error:
         raise _unwritable(folder, error) from error
@@ -220,7 +220,7 @@ def write_text(path: Path, text: str) -> None:
                 file.close()  # a full disk may be told here
                 if target.exists():
                     shutil.copymode(target, temporary)
-                temporary.replace(target)
+                put_in_place(temporary, target)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
@@ -375,7 +375,7 @@ def _check_sums(source: Path, files: Mapping[str, Mapping[str, Json]], progress:
 
 
 def _move(temporary: Path, target: Path) -> None:
-    flush(temporary)
+    flush_tree(temporary)
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
         with held_back():  # between the two there is no folder
@@ -385,24 +385,11 @@ def _move(temporary: Path, target: Path) -> None:
             except OSError:
                 old.rename(target)
                 raise
+            flush(target.parent)  # before the old is gone
             shutil.rmtree(old, ignore_errors=True)
     else:
         temporary.rename(target)
-    _flush(target.parent)
-
-
-def flush(folder: Path) -> None:
-    """Wait until a folder and all in it are on the disk, so that they outlive a power cut."""
-    with ThreadPoolExecutor(FLUSHES) as pool:
-        list(pool.map(_flush, [*folder.rglob("*"), folder]))
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        flush(target.parent)
 
 
 def _unwritable(target: Path, error: OSError) -> StorageError:
