@@ -2,9 +2,7 @@
 
 import shutil
 import sqlite3
-import tempfile
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +13,10 @@ from labelgrove.tuning.plan import Plan
 from labelgrove.tuning.space import new_space
 from labelgrove.tuning.study import opened
 
-MEMORY = Path("/dev/shm")  # a disk takes milliseconds for each of hundreds of flushes
-
 
 @pytest.fixture
-def place():
-    """A folder in memory, where there is such a thing."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        yield Path(folder)
+def place(memory_folder):
+    return memory_folder
 
 
 def search(place, *, resume=False, overwrite=False):

@@ -105,6 +105,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         make_folders(folder)
         handle = (folder / LOCK).open("w")
+        flush(folder)
     except OSError as error:
         raise _unwritable(folder, error) from error
     with handle:
