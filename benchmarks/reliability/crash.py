@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kills import Bench, Lost
-from work import retrain, save, serve, train, tune
+from work import UNHURT, retrain, save, serve, train, tune
 
 ROUNDS: dict[str, Callable[[Bench, Path], str]] = {
     "save": save,
@@ -88,12 +88,14 @@ def campaign(
 
 def show(counts: dict[str, Counter[str]], lost: dict[str, list[str]]) -> None:
     """Print the table, and every loss."""
-    print("\n| work | kills | found afterwards | lost |\n|---|---:|---|---:|")
+    print("\n| work | rounds | kills | found afterwards | lost |\n|---|---:|---:|---|---:|")
+    rounds = kills = 0
     for kind, found in counts.items():
         told = ", ".join(f"{what} {n}" for what, n in sorted(found.items()) if what != "LOST")
-        print(f"| {kind} | {found.total()} | {told} | {found['LOST']} |")
-    total = sum(found.total() for found in counts.values())
-    print(f"| all | {total} | | {sum(map(len, lost.values()))} |")
+        killed = found.total() - found[UNHURT]
+        print(f"| {kind} | {found.total()} | {killed} | {told} | {found['LOST']} |")
+        rounds, kills = rounds + found.total(), kills + killed
+    print(f"| all | {rounds} | {kills} | | {sum(map(len, lost.values()))} |")
     for kind, errors in lost.items():
         for error in errors:
             print(f"{kind}: {error}")

@@ -19,6 +19,7 @@ from labelgrove import Tagger
 from labelgrove.core.errors import LabelgroveError
 
 CLIENTS = 4
+UNHURT = "finished before"  # the work ended by itself before it was to be killed
 PATIENCE = 120.0  # seconds until a service must be there
 # saves a tagger again and again, with the number of the save among its scores
 SAVING = """
@@ -58,7 +59,7 @@ def train(bench: Bench, folder: Path) -> str:
     must_be_equal(out, bench.tagger)
     load(out)
     if not killed:
-        return "finished before"
+        return UNHURT
     return "resumed, the same result" if kept else "begun again, the same result"
 
 
@@ -77,7 +78,7 @@ def tune(bench: Bench, folder: Path) -> str:
         raise Lost(f"the search in {out} has other trials than {bench.search}")
     if left := [path.name for path in out.iterdir() if path.name.startswith(".")]:
         raise Lost(f"{out} still holds {left[0]}")
-    return f"{what}, the same trials" if killed else "finished before"
+    return f"{what}, the same trials" if killed else UNHURT
 
 
 def retrain(bench: Bench, folder: Path) -> str:
@@ -99,7 +100,7 @@ def retrain(bench: Bench, folder: Path) -> str:
     if feedback.read_text().splitlines() != lines:
         raise Lost(f"{feedback} has changed")
     if not killed:
-        return "finished before"
+        return UNHURT
     same = (tagger / "manifest.json").read_bytes() == before
     return "the old tagger" if same else "the new tagger"
 
