@@ -1,5 +1,6 @@
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -65,3 +66,11 @@ def installed(tmp_path_factory, monkeypatch, name, *models):
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("\n".join(["[labelgrove.models]", *models, ""]))
     monkeypatch.syspath_prepend(str(site))
+
+
+@pytest.fixture
+def memory_folder():
+    """A folder in memory, where there is such a thing: a disk takes long for many flushes."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)

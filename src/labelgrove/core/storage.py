@@ -1,7 +1,8 @@
 """Saved folders: a manifest, JSON, and arrays that are memory-mapped on load. Never pickle.
 
 A folder is written under a temporary name beside its place, flushed to the disk, and takes its
-place in one step, so a crash leaves the old folder or the new one (`labelgrove.core.replacing`).
+place in one step, so a crash leaves the old folder or the new one (`labelgrove.core.replacing`,
+`labelgrove.core.durability`).
 The manifest holds the size and checksum of every file (`labelgrove.core.manifest`); what is
 incomplete, altered, not listed or of a newer format is refused.
 """
@@ -12,7 +13,6 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core import replacing
+from labelgrove.core.durability import flush, flush_tree, make_folders, put_in_place
 from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
@@ -39,7 +40,6 @@ from labelgrove.core.strings import PackedStrings
 
 LOCK = "lock"
 VALUES = "values.json"
-FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 T = TypeVar("T")
 
 
@@ -62,17 +62,17 @@ def writing(
     target = Path(folder).resolve()  # a link stays, what it points to is replaced
     old = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
         for leftover in replacing.leftovers(target.parent, target.name):
             replacing.clear(leftover)
         with replacing.temporary_folder(target) as temporary:
             yield temporary
             write_manifest(temporary, about)
-            flush(temporary)
+            flush_tree(temporary)
             check_free(target, overwrite=overwrite)  # the work took a while
             with held_back():
                 old = replacing.put(temporary, target, overwrite=overwrite)
-                _flush(target.parent)  # before the old one is removed
+                flush(target.parent)  # before the old one is removed
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
@@ -108,7 +108,7 @@ def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> No
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, against other processes; empty, it is gone afterwards."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         names = sorted(path.name for path in folder.iterdir())
         if names and LOCK not in names:
             raise InputError(
@@ -116,6 +116,7 @@ def locked(folder: Path) -> Iterator[None]:
                 "written or removed there; move it elsewhere, or choose another folder"
             )
         handle = (folder / LOCK).open("w")
+        flush(folder)
     except OSError as error:
         raise _unwritable(folder, error) from error
     with handle:
@@ -231,7 +232,7 @@ def write_text(path: Path, text: str) -> None:
                 file.close()  # a full disk may be told here
                 if target.exists():
                     shutil.copymode(target, temporary)
-                temporary.replace(target)
+                put_in_place(temporary, target)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
@@ -294,23 +295,6 @@ class _Plain:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write
-
-
-# --- the disk ---------------------------------------------------------------------------------
-
-
-def flush(folder: Path) -> None:
-    """Wait until a folder and all in it are on the disk, so that they outlive a power cut."""
-    with ThreadPoolExecutor(FLUSHES) as pool:
-        list(pool.map(_flush, [*folder.rglob("*"), folder]))
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unwritable(target: Path, error: OSError) -> StorageError:

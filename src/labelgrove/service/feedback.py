@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from labelgrove.core.durability import flush
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.manifest import saved_folder_around
 
@@ -35,7 +36,7 @@ class FeedbackFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known = False  # whether the disk knows the file's name
+        self._known: tuple[int, int] | None = None  # device and inode whose name the disk has
 
     def check(self) -> None:
         """Refuse a file that cannot be written, or would not be safe, before anyone wants to."""
@@ -73,9 +74,10 @@ class FeedbackFile:
                     with suppress(OSError):
                         file.truncate(end)  # not half of it
                     raise
-                if not self._known:
-                    _flush_folder(self.path.parent)
-                    self._known = True
+                facts = os.fstat(file.fileno())
+                if self._known != (facts.st_dev, facts.st_ino):  # made, or moved here, since then
+                    flush(self.path.parent)
+                    self._known = (facts.st_dev, facts.st_ino)
         except OSError as error:
             why = "no space is left" if error.errno == errno.ENOSPC else error.strerror
             raise StorageError(f"feedback could not be written: {why}") from error
@@ -129,14 +131,3 @@ def _write(file: IO[bytes], data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
-
-
-def _flush_folder(folder: Path) -> None:
-    """Let the disk know the name of a new file too."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

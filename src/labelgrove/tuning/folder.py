@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labelgrove.core import storage
+from labelgrove.core.durability import make_folders
 from labelgrove.core.errors import InputError, StorageError
-from labelgrove.tuning.study import is_study
+from labelgrove.tuning.study_file import is_study, is_unfinished
 
 STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
 TAGGER, RUN = "tagger", "tagger.run"
 WORK = ".work-"  # what the names of the folders begin with in which processes work
-OURS = (STUDY, f"{STUDY}-journal", TRIALS, RECIPE, REPORT, TAGGER, RUN)
+MADE = (TRIALS, RECIPE, REPORT, TAGGER, RUN)  # of a study
+PARTS = tuple(
+    f".{name}-*.part" for name in (TRIALS, RECIPE, REPORT)
+)  # names while they are written
 
 
 @contextmanager
@@ -45,7 +49,8 @@ def workplace(
         _check(place, resume=resume, overwrite=overwrite)
         made = not place.exists()
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            make_folders(place)
+            _tidy(place)
             work = Path(tempfile.mkdtemp(prefix=WORK, dir=place))
         except OSError as error:
             raise StorageError(f"cannot write {place}: {error.strerror or error}") from error
@@ -58,13 +63,23 @@ def workplace(
 
 
 def clear(place: Path) -> None:
-    """Remove a search, and what was made of it, from the folder that holds it."""
-    for name in OURS:
+    """Remove what was made of a search; the study itself stays until a new one replaces it."""
+    for name in MADE:
         path = place / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def _tidy(place: Path) -> None:
+    """Remove what searches that were killed left: nobody else works here."""
+    for pattern in (f"{WORK}*", *PARTS):
+        for path in place.glob(pattern):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
@@ -75,13 +90,21 @@ def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
         raise InputError(f"{place} is a file; a search needs a folder")
     # a search that was killed may have left its processes' folder and nothing else
     names = sorted(path.name for path in place.iterdir() if not path.name.startswith(WORK))
-    if names and not is_study(place / STUDY):
-        raise InputError(
-            f"{place} holds {names[0]!r} and no search, so nothing is written there; choose "
-            "another folder"
-        )
-    if names and not (resume or overwrite):
-        raise InputError(
-            f"{place} holds a search: go on with it (resume=True, --resume), begin anew "
-            "(overwrite=True, --overwrite), or choose another folder"
-        )
+    if names and is_study(place / STUDY):
+        if not (resume or overwrite):
+            raise InputError(
+                f"{place} holds a search: go on with it (resume=True, --resume), begin anew "
+                "(overwrite=True, --overwrite), or choose another folder"
+            )
+        return
+    # or, before this version, a study that was not whole yet
+    if others := [name for name in names if name not in (STUDY, f"{STUDY}-journal")]:
+        strange = others[0]
+    elif names and not is_unfinished(place / STUDY):
+        strange = names[0]
+    else:
+        return
+    raise InputError(
+        f"{place} holds {strange!r} and no search, so nothing is written there; choose "
+        "another folder"
+    )

@@ -126,7 +126,7 @@ def tune(
         facts = plan.facts()
         if overwrite:
             clear(place)  # not before all that could be wrong was looked at
-        with opened(place / STUDY, plan, facts=facts, resume=resume) as study:
+        with opened(place / STUDY, work, plan, facts=facts, resume=resume) as study:
             with WorkerPool(jobs, plan.threads, work) as pool:
                 complete = _conduct(plan, study, pool)
             done = study.trials()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,8 @@ from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.outcome import Trial
 from labelgrove.tuning.plan import Plan
 from labelgrove.tuning.space import Space, Values
+from labelgrove.tuning.study_file import FACTS, NAME, connected, is_study, make_study
 
-NAME = "labelgrove"
 AT_RANDOM = 8  # trials before the search learns from those before
 UNTOUCHED = 4  # finished trials before any is given up early
 ENOUGH = 10  # finished trials that can tell which settings mattered
@@ -35,7 +33,8 @@ class Study:
     Ctrl-C waits for what is being written. Trials that were under way when a search was
     interrupted are lost: they are marked as failed, do not count, and are tried again. Every
     trial draws from random numbers of its own, so that a search that goes on is the same as one
-    that was never interrupted.
+    that was never interrupted. What is next follows from the trials in the file alone, so that
+    this holds for a search that was killed between any two writes.
 
     Parameters
     ----------
@@ -70,6 +69,9 @@ class Study:
                 n_startup_trials=AT_RANDOM,
                 constant_liar=bool(self._open),  # trials side by side are to differ
             )
+        waiting = self._next()
+        if waiting is not None:
+            self._study.enqueue_trial(*waiting)
         trial = self._study.ask()
         start = self._space.start if trial.user_attrs.get("default") else {}
         values: dict[str, Any] = {}
@@ -110,20 +112,49 @@ class Study:
         self._over = None
         return trial
 
+    def _next(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Return values and attributes of a trial that is due, or None to draw values.
+
+        The first is the one with the default settings, then come those that were lost. One that
+        was lost while its values were drawn is drawn again, by the same random numbers.
+        """
+        trials = self._study.get_trials(deepcopy=False)
+        lost = {*self._lost}
+        begun = [trial for trial in trials if trial.number not in lost]
+        if not any(trial.user_attrs.get("default") for trial in begun):
+            return self._inside(), {"default": True}
+        again = {_first_try(trial) for trial in begun}
+        if any(trial.state.name == "WAITING" for trial in begun):
+            return None  # killed here before
+        for trial in trials:
+            if trial.number not in lost or trial.user_attrs.get("default"):
+                continue
+            drawn = self._space.ranges.keys() <= trial.params.keys()
+            if drawn and _first_try(trial) not in again:
+                return trial.params, {"again": _first_try(trial)}
+        return None
+
+    def _inside(self) -> dict[str, Any]:
+        """Return the default values that lie in their ranges, as the study keeps them."""
+        start = self._space.start
+        return {
+            key: _stored(span, start[key])
+            for key, span in self._space.ranges.items()
+            if span.holds(start[key])
+        }
+
     @held_back()
     def lose(self) -> None:
         """Mark the trials under way as lost, to be tried again."""
         running = self._optuna.trial.TrialState.RUNNING
-        lost = self._study.get_trials(deepcopy=False, states=(running,))
+        lost = [trial.number for trial in self._study.get_trials(False, states=(running,))]
         if not lost:
             return
         self._over = None
-        self._study.set_user_attr("lost", [*self._lost, *(trial.number for trial in lost)])
-        for trial in lost:
-            self._open.pop(trial.number, None)
-            self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
-            again = {"default": True} if trial.user_attrs.get("default") else {}
-            self._study.enqueue_trial(trial.params, user_attrs=again)
+        self._study.set_user_attr("lost", sorted({*self._lost, *lost}))
+        for number in lost:
+            self._open.pop(number, None)
+            self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
 
     @property
     def _lost(self) -> list[int]:
@@ -183,67 +214,50 @@ class Study:
 
 
 @contextmanager
-def opened(path: Path, plan: Plan, *, facts: Mapping[str, Any], resume: bool) -> Iterator[Study]:
+def opened(
+    path: Path, work: Path, plan: Plan, *, facts: Mapping[str, Any], resume: bool
+) -> Iterator[Study]:
     """Open the study in a file, made if need be, and let go of it afterwards.
 
     Parameters
     ----------
     path
         The file.
+    work
+        A folder on the same disk.
     plan
         Of the search.
     facts
         What must be the same when a search goes on.
     resume
-        Go on with the study that is there.
+        Go on with the study that is there, if there is one.
     """
-    space, metric = plan.space, plan.metric
     optuna = need("optuna", "tune", "a search")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # a path as it is: in an address ? and { would mean something
-    connect = {"creator": partial(sqlite3.connect, path, check_same_thread=False)}
-    storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs=connect)
     pruners = optuna.pruners
     try:
-        study = optuna.create_study(
-            storage=storage,
-            study_name=NAME,
-            load_if_exists=resume,
-            direction="minimize" if metric.less_is_better else "maximize",
-            pruner=pruners.MedianPruner(UNTOUCHED) if plan.prune else pruners.NopPruner(),
-        )
-        known = study.user_attrs.get("facts")
-        if known is None:
-            study.set_user_attr("facts", dict(facts))
-            inside = {
-                key: _stored(span, space.start[key])
-                for key, span in space.ranges.items()
-                if span.holds(space.start[key])
-            }
-            study.enqueue_trial(inside, user_attrs={"default": True})
-        else:
-            _check_same(known, facts, path)
-        span = Study(optuna, study, space, metric, plan.seed)
-        span.lose()
-        yield span
-        span.lose()
+        if not (resume and is_study(path)):
+            less = plan.metric.less_is_better
+            make_study(optuna, path, work, facts, direction="minimize" if less else "maximize")
+        with connected(optuna, path) as storage:
+            study = optuna.load_study(
+                storage=storage,
+                study_name=NAME,
+                pruner=pruners.MedianPruner(UNTOUCHED) if plan.prune else pruners.NopPruner(),
+            )
+            _check_same(study.user_attrs[FACTS], facts, path)
+            span = Study(optuna, study, plan.space, plan.metric, plan.seed)
+            span.lose()
+            yield span
+            span.lose()
     finally:
-        storage.remove_session()
-        storage.engine.dispose()
         optuna.logging.set_verbosity(verbosity)
 
 
-def is_study(path: Path) -> bool:
-    """Tell whether a file is there and holds the study of a search of ours."""
-    if not path.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as file:
-            rows = file.execute("SELECT 1 FROM studies WHERE study_name = ?", (NAME,))
-            return rows.fetchone() is not None
-    except sqlite3.Error:  # another's file
-        return False
+def _first_try(trial: Any) -> int:
+    """Return the number of the trial that this one repeats after it was lost, or its own."""
+    return int(trial.user_attrs.get("again", trial.number))
 
 
 def _check_same(known: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from labelgrove.core import storage
+from labelgrove.core.durability import put_in_place
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
@@ -155,8 +156,7 @@ class _Kept:
         shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed here
         values = {"labels": ranking.labels, "scores": ranking.scores}
         storage.write_values(temporary, {**values, "fingerprint": self._fingerprint})
-        storage.flush(temporary)
-        temporary.rename(self._folder / step)
+        put_in_place(temporary, self._folder / step)
 
 
 def _silent(context: FitContext) -> FitContext:

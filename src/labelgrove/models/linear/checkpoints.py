@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from labelgrove._version import __version__
 from labelgrove.core import storage
+from labelgrove.core.durability import flush, make_folders, put_in_place
 from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.types import Run
 from labelgrove.labels import LabelTree
@@ -66,7 +67,7 @@ class TaskCheckpoint:
             done: dict[NodeTask, Chunk] = {}
             for part in sorted(self._folder.glob("part-*")):
                 done.update(_read_part(part))
-                self._part += 1
+                self._part = int(part.name.removeprefix("part-")) + 1
             self._run.progress.say(f"resuming: {len(done):,} groups of labels are done")
             return done
         others = [path for path in self._folder.glob("[!.]*") if path.name[:5] != "part-"]
@@ -76,13 +77,15 @@ class TaskCheckpoint:
                 "give that again, or start anew (resume=False; --overwrite without --resume)"
             )
         with _writing_to(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folders(self._folder)
             note.unlink(missing_ok=True)  # first, since parts mean nothing without it
+            flush(self._folder)
             for part in [*self._folder.glob("part-*"), *self._folder.glob(".part-*")]:
                 shutil.rmtree(part)
+            flush(self._folder)  # the new note must not find old parts after a power cut
             unfinished = self._folder / ".training"
             unfinished.write_text(self._fingerprint, encoding="utf-8")
-            unfinished.rename(note)
+            put_in_place(unfinished, note)
         return {}
 
     def add(self, task: NodeTask, chunk: Chunk) -> None:
@@ -105,8 +108,7 @@ class TaskCheckpoint:
         with _writing_to(self._folder):
             shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed here
             storage.write_values(temporary, values)
-            storage.flush(temporary)
-            temporary.rename(self._folder / f"part-{self._part:06d}")
+            put_in_place(temporary, self._folder / f"part-{self._part:06d}")
         self._part += 1
         self._waiting, self._flushed = [], time.monotonic()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer, SparseAdam
 
+from labelgrove.core.durability import flush, make_folders, put_in_place
 from labelgrove.core.errors import DamagedError, InputError, StorageError
 
 TENSORS, FACTS = "tensors.safetensors", "facts.json"
@@ -43,24 +44,16 @@ class Checkpoint(NamedTuple):
 def save(folder: Path, step: int, checkpoint: Checkpoint) -> None:
     """Write a checkpoint; a crash leaves the one before it. Older ones are removed."""
     temporary, target = folder / f".{PREFIX}new", folder / f"{PREFIX}{step:09d}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _writing_to(folder):
+        make_folders(folder)
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         save_file({k: v.contiguous() for k, v in checkpoint.tensors.items()}, temporary / TENSORS)
         (temporary / FACTS).write_text(_json(checkpoint.facts), encoding="utf-8")
-        for path in (temporary / TENSORS, temporary / FACTS, temporary):
-            _flush(path)
-        temporary.rename(target)
-        _flush(folder)
+        put_in_place(temporary, target)
         for old in folder.glob(f"{PREFIX}*"):
             if old != target:
                 shutil.rmtree(old, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        raise StorageError(
-            f"cannot write a checkpoint to {folder}: {error}; make room there, or choose another "
-            "place"
-        ) from error
 
 
 def load(folder: Path, belongs: Mapping[str, Any]) -> Checkpoint | None:
@@ -117,17 +110,27 @@ def _json(value: Any) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Remove all checkpoints."""
-    for path in [*folder.glob(f"{PREFIX}*"), *folder.glob(f".{PREFIX}*")]:
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove all checkpoints; `load` does not find one that is half removed."""
+    if not folder.is_dir():
+        return
+    with _writing_to(folder):
+        for path in folder.glob(f".{PREFIX}*"):  # of a process that was killed
+            shutil.rmtree(path)
+        hidden = [path.rename(folder / f".{path.name}") for path in folder.glob(f"{PREFIX}*")]
+        flush(folder)
+        for path in hidden:
+            shutil.rmtree(path)
 
 
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        yield
+    except (OSError, SafetensorError) as error:
+        raise StorageError(
+            f"cannot write a checkpoint to {folder}: {error}; make room there, or choose another "
+            "place"
+        ) from error
 
 
 def checksum(*arrays: NDArray[Any]) -> str:
