@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove._version import __version__
+from labelgrove.core import checks
 from labelgrove.core.errors import DamagedError, InputError, NewerFormatError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
@@ -41,6 +43,7 @@ VALUES = "values.json"
 MEGABYTE = 10**6
 LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progress
 FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
+PLAIN_NAME = re.compile(r"[\w.-]+")  # of a value: no folder but its own
 Json: TypeAlias = Any
 
 
@@ -176,11 +179,16 @@ def write_values(folder: Path, values: Mapping[str, Any]) -> None:
 
 def read_values(folder: Path) -> dict[str, Any]:
     """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
-    described = _parse(folder / VALUES)
-    try:
+    with checks.reading(folder):
+        described = _parse(folder / VALUES)
         return {name: _read_value(folder, name, *entry) for name, entry in described.items()}
-    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
-        raise DamagedError(f"{folder} is damaged: {error}; save the model again") from error
+
+
+def read_json_value(folder: Path, name: str) -> Json:
+    """Return one of the values that `write_values` wrote, or None if it is no JSON."""
+    with checks.reading(folder):
+        kind, detail = _parse(folder / VALUES).get(name, ("json", None))
+        return detail if kind == "json" else None
 
 
 def size(folder: str | os.PathLike[str]) -> int:
@@ -269,19 +277,25 @@ def _write_value(folder: Path, name: str, value: Any) -> tuple[str, Json]:
 
 
 def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
+    if not PLAIN_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a value")
     if kind == "array":
         return _read_array(folder / f"{name}.npy")
     if kind == "csr":
-        parts = [
+        data, indices, indptr = (
             _read_array(folder / f"{name}.{part}.npy") for part in ("data", "indices", "indptr")
-        ]
-        return csr_array(tuple(parts), shape=tuple(detail), copy=False)
+        )
+        return _checked_csr(name, data, indices, indptr, detail)
     if kind == "tokens":
         tokens = _read_array(folder / f"{name}.tokens.npy")
-        return TokenSequences(tokens, _read_array(folder / f"{name}.offsets.npy"), detail)
+        starts = _read_array(folder / f"{name}.offsets.npy")
+        checks.array(f"{name}.tokens", tokens, np.int32, (None,))
+        checks.offsets(f"{name}.offsets", starts, len(tokens))
+        checks.below(f"{name}.tokens", tokens, checks.whole(f"{name}.n_terms", detail))
+        return TokenSequences(tokens, starts, detail)
     if kind == "strings":
         utf8, ends = (_read_array(folder / f"{name}.{part}.npy") for part in ("bytes", "ends"))
-        return PackedStrings(utf8, ends).decode()
+        return PackedStrings.checked(name, utf8, ends).decode()
     if kind == "json":
         return detail
     raise ValueError(f"unknown kind of value {kind!r}")
@@ -289,7 +303,23 @@ def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
 
 def _read_array(path: Path) -> NDArray[Any]:
     # a plain view of the map: with a subclass every slice and every call of a kernel is slower
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    found = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"{path.name} holds {found.dtype}, not numbers")
+    return found
+
+
+def _checked_csr(
+    name: str, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Json
+) -> csr_array:
+    """Return a csr array whose offsets and indices stay inside it: scipy does not look."""
+    n, width = (checks.whole(f"{name}.shape", each) for each in shape)
+    n_entries = len(checks.array(f"{name}.data", data, data.dtype, (None,)))
+    checks.array(f"{name}.indices", indices, (np.int32, np.int64), (n_entries,))
+    checks.array(f"{name}.indptr", indptr, (np.int32, np.int64), (n + 1,))
+    checks.rising(f"{name}.indptr", indptr, n_entries)
+    checks.below(f"{name}.indices", indices, width)
+    return csr_array((data, indices, indptr), shape=(n, width), copy=False)
 
 
 class _Plain:

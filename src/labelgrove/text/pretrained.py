@@ -14,7 +14,8 @@ from labelgrove.core.extras import need
 EXTRA = "transformers"
 FILES = {
     "tokenizer": "such as tokenizer.json, or vocab.txt or spiece.model beside config.json",
-    "model": "config.json and model.safetensors",
+    "model": "config.json and model.safetensors; weights in other files, such as "
+    "pytorch_model.bin, are not read",
     "static vectors": "config.json, tokenizer.json, and model.safetensors with 'embeddings'",
 }
 TRIALS = ("a", "1", ".", "一")  # a tokenizer knows one of these, whatever its language
