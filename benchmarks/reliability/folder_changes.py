@@ -79,11 +79,15 @@ def _change_array(folder: Path, path: Path, random: Random) -> str:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError):  # changed before
         return f"{name} is no array already"
-    how = random.choice(("value", "value", "value", "few", "dtype", "shape", "cut", "longer", "all"))
+    how = random.choice(
+        ("value", "value", "value", "few", "dtype", "shape", "cut", "longer", "all")
+    )
     with np.errstate(all="ignore"):
         changed = _altered(array, how, random)
     _write(path, changed)
-    return f"{name}: {how} ({array.dtype}{list(array.shape)} -> {changed.dtype}{list(changed.shape)})"
+    return (
+        f"{name}: {how} ({array.dtype}{list(array.shape)} -> {changed.dtype}{list(changed.shape)})"
+    )
 
 
 def _altered(array: NDArray[Any], how: str, random: Random) -> NDArray[Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from folder_changes import sealed
 
 import labelgrove
-from folder_changes import sealed
 from labelgrove import Tagger, models
 from labelgrove.core.errors import InputError
 from labelgrove.models.contract import known_answer

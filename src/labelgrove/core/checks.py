@@ -29,8 +29,8 @@ def reading(folder: Path) -> Iterator[None]:
         yield
     except KeyError as error:
         raise DamagedError(
-            f"{folder} comes without {_cut(error.args[0] if error.args else '')}, as another "
-            "version of labelgrove wrote it, or it is damaged: train it again"
+            f"{folder} comes without {str(*error.args[:1]):.60}, as another version of labelgrove "
+            "wrote it: train it again"
         ) from error
     except MemoryError as error:
         raise DamagedError(

@@ -21,11 +21,16 @@ TOLD: dict[str, Pooling] = {
     "pooling_mode_lasttoken": "last",
     "pooling_mode_mean_tokens": "mean",
 }
+MOST_LAYERS = 1000  # of a config that is believed; each costs time to build
 # what a config can say of code to fetch and run; a saved one is built without it
-NAMES_CODE = frozenset(
-    ("auto_map", "attn_implementation", "_attn_implementation")
-    + ("experts_implementation", "_experts_implementation", "quantization_config")
-)
+NAMES_CODE = {
+    "auto_map",
+    "attn_implementation",
+    "_attn_implementation",
+    "experts_implementation",
+    "_experts_implementation",
+    "quantization_config",
+}
 
 
 class Framed(NamedTuple):
@@ -199,12 +204,28 @@ def from_config(config: str) -> nn.Module:
     transformers = need("transformers", EXTRA, "a pretrained encoder")
     weights = need("transformers.initialization", EXTRA, "a pretrained encoder")
     told = {name: value for name, value in json.loads(config).items() if name not in NAMES_CODE}
+    for name, value in told.items():
+        if "layer" in name and isinstance(value, int) and value > MOST_LAYERS:
+            raise ValueError(f"{name} is {value:,}, more than any transformer has")
     built = transformers.AutoConfig.for_model(**told)
     with weights.no_init_weights():  # they are put into it next
         found = transformers.AutoModel.from_config(
             built, trust_remote_code=False, dtype=torch.float32
         )
         return _encoder_only(found, "")
+
+
+def check_saved(encoder: nn.Module, specials: Specials, pooling: Any) -> None:
+    """Refuse, of a file, tokens or segments that a transformer has no vector for."""
+    if pooling not in TOLD.values():
+        raise ValueError(f"pooling must be one of {', '.join(TOLD.values())}, got {pooling!r:.60}")
+    rows = encoder.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    if specials.n_terms > rows:
+        raise ValueError(f"there are {specials.n_terms:,} tokens and {rows:,} vectors of them")
+    types = getattr(_config(encoder), "type_vocab_size", None)
+    most = max((specials.text_type, *specials.before_types, *specials.behind_types))
+    if types and most >= types:
+        raise ValueError(f"segment {most} of a transformer that knows {types}")
 
 
 def _encoder_only(model: Any, name: str) -> nn.Module:
