@@ -26,7 +26,7 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
-from folder_changes import change
+from folder_changes import change, sealed
 from reader_changes import READERS, SEEDS, change_file
 
 from labelgrove import Tagger
@@ -84,6 +84,10 @@ def _targets(made: Path, models: str, readers: str) -> Iterator[tuple[str, Once]
     for name in _chosen(models, list(MODELS)):
         folder = made / name
         _fit(name, made / "files").save(folder)
+        with sealed(folder):  # as every altered one is
+            pass
+        if (ended := _in_a_fork(lambda: _tag(folder)))[0] != RANKED:  # noqa: B023
+            raise SystemExit(f"the tagger {name} is not read as it was saved: {ended}")
         yield f"tagger {name}", _tagger_once(folder)
     for name in _chosen(readers, list(READERS)):
         READERS[name](SEEDS / name)  # imports what it needs before processes are forked
@@ -161,7 +165,8 @@ def _child(work: Callable[[], None], told: int) -> None:
     try:
         work()
         code = 0
-    except LabelgroveError:
+    except LabelgroveError as error:
+        print(error)
         code = 1
     except BaseException:
         import traceback
