@@ -1,5 +1,6 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
-# JOBS how many processes run the tests, PORT where the page is served.
+# JOBS how many processes run the tests, PORT where the page is served, MINUTES how long saved
+# taggers and files to read are altered and read again, SEED which changes are made.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,8 +8,10 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 JOBS ?= 2
 PORT ?= 8000
+MINUTES ?= 20
+SEED ?= 0
 
-.PHONY: demo serve test check format docs clean
+.PHONY: demo serve test check fuzz format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -25,6 +28,9 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(READY)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/reliability/fuzz.py --minutes $(MINUTES) --seed $(SEED)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -365,12 +365,12 @@ class Neighbourhood:
                 f"{folder} holds neighbours by an encoder as version 0.1 of labelgrove wrote it: "
                 "train it again"
             )
-        memory = Memory.read(folder / "documents")
         with checks.reading(folder):
             found = cls(**{name: values[name] for name in (*SETTINGS, "seed", "threads")})
             found.table, found.middle = values["table"], values["middle"]
             found._width = checks.whole("width", values["width"], least=1)
-            found.memory = memory
+        found.memory = Memory.read(folder / "documents")
+        with checks.reading(folder):
             found._check()
         return found
 
