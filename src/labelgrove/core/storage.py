@@ -181,6 +181,9 @@ def read_values(folder: Path) -> dict[str, Any]:
     """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
     with checks.reading(folder):
         described = _parse(folder / VALUES)
+        for name, entry in described.items():
+            if not isinstance(entry, list) or len(entry) != 2:
+                raise ValueError(f"{VALUES} does not tell what {name!r:.60} is")
         return {name: _read_value(folder, name, *entry) for name, entry in described.items()}
 
 
