@@ -1,6 +1,6 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
 # JOBS how many processes run the tests, PORT where the page is served, MINUTES how long
-# campaigns of kills go on.
+# campaigns of kills, changed files and load go on, SEED which changes are made.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,8 +9,9 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 PORT ?= 8000
 MINUTES ?= 20
+SEED ?= 0
 
-.PHONY: demo serve test check format docs crash clean
+.PHONY: demo serve test check crash fuzz format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -27,6 +28,9 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(READY)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/reliability/fuzz.py --minutes $(MINUTES) --seed $(SEED)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

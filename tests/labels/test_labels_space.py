@@ -215,7 +215,7 @@ def test_write_and_read(space: LabelSpace, tmp_path: Path) -> None:
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     storage.write_values(tmp_path, {"ids": ["a"]})
-    with pytest.raises(DamagedError, match="holds no labels"):
+    with pytest.raises(DamagedError, match="comes without counts"):
         LabelSpace.read(tmp_path)
 
 

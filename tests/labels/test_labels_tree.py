@@ -273,6 +273,13 @@ def test_write_and_read(tmp_path: Path) -> None:
     with storage.writing(tmp_path / "tree", {}) as folder:
         BINARY.write(folder)
     assert LabelTree.read(tmp_path / "tree") == BINARY
-    storage.write_values(tmp_path / "other", {"depth": 2, "level1": np.array([0, 0])})
-    with pytest.raises(DamagedError, match="holds no tree"):
+    storage.write_values(tmp_path / "other", {"depth": 2, "level1": np.zeros(2, np.int32)})
+    with pytest.raises(DamagedError, match="comes without level2"):
         LabelTree.read(tmp_path / "other")
+    for levels, said in (
+        ({"level1": np.array([0, 9], np.int32)}, "level 1 must lie from 0 to 0"),
+        ({"level1": np.array([0.0, 0.0])}, "level 1 is float64"),
+    ):
+        storage.write_values(tmp_path / "other", {"depth": 1, **levels})
+        with pytest.raises(DamagedError, match=said):
+            LabelTree.read(tmp_path / "other")

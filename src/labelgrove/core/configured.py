@@ -144,6 +144,10 @@ class Configured:
         A subclass that also refuses combinations does so here: a user is told before long work
         begins.
         """
+        self.check_values()
+
+    def check_values(self) -> None:
+        """Refuse values of a wrong type or out of bounds, whatever goes together."""
         for name, known in self.settings().items():
             value = getattr(self, name)
             if (words := known.problem(value)) is not None:

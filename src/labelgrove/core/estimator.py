@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError
 from labelgrove.core.features import Features, View
@@ -60,22 +60,26 @@ class Part(Configured, ABC):
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
-        if values.pop("part") != cls.name:
+        if values.pop("part", None) != cls.name:
             raise InputError(f"{folder} does not hold a {cls.name!r}")
-        try:
-            part = cls(**values.pop("settings"))
-        except TypeError as error:
-            raise DamagedError(
-                f"{folder} has settings that {cls.name!r} lacks ({error}), as another version of "
-                "labelgrove wrote it: train it again"
-            ) from error
-        try:
+        with checks.reading(folder):
+            part = cls._with_settings(folder, values.pop("settings"))
             part.set_state(values)
-        except KeyError as error:
+            part.check_state()
+        return part
+
+    @classmethod
+    def _with_settings(cls, folder: Path, settings: Any) -> Self:
+        """Return a part with settings of a folder, of which nobody knows who wrote them."""
+        if not isinstance(settings, dict):
+            raise ValueError(f"settings must be a table, got {settings!r:.60}")
+        if unknown := [name for name in settings if name not in cls.setting_names()]:
             raise DamagedError(
-                f"{folder} holds a {cls.name!r} without {error.args[0]}, as another version of "
-                "labelgrove wrote it: train it again"
-            ) from error
+                f"{folder} has settings that {cls.name!r} lacks ({unknown[0]}), as another version "
+                "of labelgrove wrote it: train it again"
+            )
+        part = cls(**settings)
+        part.check_values()
         return part
 
     def state(self) -> dict[str, Any]:
@@ -86,6 +90,13 @@ class Part(Configured, ABC):
         """Take over a state that `state` returned; arrays in it may be read-only."""
         for name, value in state.items():
             setattr(self, name, value)
+
+    def check_state(self) -> None:
+        """Refuse a state that was loaded and does not hold together.
+
+        A subclass checks here, by `labelgrove.core.checks`, every index, offset, shape and type of
+        number that its kernels rely on.
+        """
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` unless the part has learned."""
@@ -169,6 +180,10 @@ class Classifier(Part):
     seed: int = SEED
     threads: int | None = THREADS
     n_labels_: int
+
+    def check_state(self) -> None:
+        """Refuse a number of labels that is none."""
+        checks.whole("n_labels_", self.n_labels_, least=1, most=2**31 - 1)
 
     def check_needs(self) -> None:
         """Refuse, before texts are read, what training needs and cannot have, such as a file."""

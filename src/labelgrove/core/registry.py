@@ -104,7 +104,7 @@ class Registry(Generic[P]):
 
     def read(self, folder: Path) -> P:
         """Read the part that ``folder`` holds, whichever it is."""
-        name = storage.read_values(folder).get("part")
+        name = storage.read_json_value(folder, "part")
         if not isinstance(name, str):
             raise DamagedError(f"{folder} does not say what it holds; save the model again")
         try:

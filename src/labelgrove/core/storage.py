@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import replacing
+from labelgrove.core import checks, replacing
 from labelgrove.core.durability import flush, flush_tree, make_folders, put_in_place
-from labelgrove.core.errors import DamagedError, InputError, StorageError
+from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
 from labelgrove.core.json_files import Json, read_json, write_json
@@ -41,6 +42,7 @@ from labelgrove.core.strings import PackedStrings
 LOCK = "lock"
 VALUES = "values.json"
 T = TypeVar("T")
+PLAIN_NAME = re.compile(r"[\w.-]+")  # of a value: no folder but its own
 
 
 @contextmanager
@@ -202,11 +204,19 @@ def write_values(folder: Path, values: Mapping[str, Any]) -> None:
 
 def read_values(folder: Path) -> dict[str, Any]:
     """Return what `write_values` wrote; arrays are memory-mapped and read-only."""
-    described = read_json(folder / VALUES)
-    try:
+    with checks.reading(folder):
+        described = read_json(folder / VALUES)
+        for name, entry in described.items():
+            if not isinstance(entry, list) or len(entry) != 2:
+                raise ValueError(f"{VALUES} does not tell what {name!r:.60} is")
         return {name: _read_value(folder, name, *entry) for name, entry in described.items()}
-    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
-        raise DamagedError(f"{folder} is damaged: {error}; save the model again") from error
+
+
+def read_json_value(folder: Path, name: str) -> Json:
+    """Return one of the values that `write_values` wrote, or None if it is no JSON."""
+    with checks.reading(folder):
+        kind, detail = read_json(folder / VALUES).get(name, ("json", None))
+        return detail if kind == "json" else None
 
 
 def size(folder: str | os.PathLike[str]) -> int:
@@ -267,19 +277,25 @@ def _write_value(folder: Path, name: str, value: Any) -> tuple[str, Json]:
 
 
 def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
+    if not PLAIN_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a value")
     if kind == "array":
         return _read_array(folder / f"{name}.npy")
     if kind == "csr":
-        parts = [
+        data, indices, indptr = (
             _read_array(folder / f"{name}.{part}.npy") for part in ("data", "indices", "indptr")
-        ]
-        return csr_array(tuple(parts), shape=tuple(detail), copy=False)
+        )
+        return _checked_csr(name, data, indices, indptr, detail)
     if kind == "tokens":
         tokens = _read_array(folder / f"{name}.tokens.npy")
-        return TokenSequences(tokens, _read_array(folder / f"{name}.offsets.npy"), detail)
+        starts = _read_array(folder / f"{name}.offsets.npy")
+        checks.array(f"{name}.tokens", tokens, np.int32, (None,))
+        checks.offsets(f"{name}.offsets", starts, len(tokens))
+        checks.below(f"{name}.tokens", tokens, checks.whole(f"{name}.n_terms", detail))
+        return TokenSequences(tokens, starts, detail)
     if kind == "strings":
         utf8, ends = (_read_array(folder / f"{name}.{part}.npy") for part in ("bytes", "ends"))
-        return PackedStrings(utf8, ends).decode()
+        return PackedStrings.checked(name, utf8, ends).decode()
     if kind == "json":
         return detail
     raise ValueError(f"unknown kind of value {kind!r}")
@@ -287,7 +303,23 @@ def _read_value(folder: Path, name: str, kind: str, detail: Json) -> Any:
 
 def _read_array(path: Path) -> NDArray[Any]:
     # a plain view of the map: with a subclass every slice and every call of a kernel is slower
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    found = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"{path.name} holds {found.dtype}, not numbers")
+    return found
+
+
+def _checked_csr(
+    name: str, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Json
+) -> csr_array:
+    """Return a csr array whose offsets and indices stay inside it: scipy does not look."""
+    n, width = (checks.whole(f"{name}.shape", each) for each in shape)
+    n_entries = len(checks.array(f"{name}.data", data, data.dtype, (None,)))
+    checks.array(f"{name}.indices", indices, (np.int32, np.int64), (n_entries,))
+    checks.array(f"{name}.indptr", indptr, (np.int32, np.int64), (n + 1,))
+    checks.rising(f"{name}.indptr", indptr, n_entries)
+    checks.below(f"{name}.indices", indices, width)
+    return csr_array((data, indices, indptr), shape=(n, width), copy=False)
 
 
 class _Plain:

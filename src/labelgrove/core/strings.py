@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from labelgrove.core import checks
 
 
 class PackedStrings(Sequence[str]):
@@ -42,6 +44,16 @@ class PackedStrings(Sequence[str]):
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         ends = np.cumsum([len(string) for string in encoded], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    @classmethod
+    def checked(cls, name: str, utf8: Any, ends: Any) -> PackedStrings:
+        """Return strings whose arrays come from a file, if they fit each other."""
+        checks.array(f"{name}.bytes", utf8, np.uint8, (None,))
+        checks.array(f"{name}.ends", ends, np.int64, (None,))
+        last = int(ends[-1]) if len(ends) else 0
+        if last != len(utf8) or (len(ends) and ends[0] < 0) or checks.falls(ends):
+            raise ValueError(f"{name}.ends must rise to {len(utf8):,}, and does not")
+        return cls(utf8, ends)
 
     @classmethod
     def empty(cls, n: int) -> PackedStrings:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 
 
@@ -32,6 +33,14 @@ class IntLists(Sequence[tuple[int, ...]]):
     def __init__(self, offsets: NDArray[np.int64], indices: NDArray[np.int32]) -> None:
         self.offsets = np.asarray(offsets, np.int64)
         self.indices = np.asarray(indices, np.int32)
+
+    @classmethod
+    def checked(cls, name: str, offsets: Any, indices: Any, n: int) -> IntLists:
+        """Return n lists of numbers below n whose arrays come from a file, if they fit."""
+        checks.array(name, indices, np.int32, (None,))
+        checks.offsets(f"{name} offsets", offsets, len(indices), n)
+        checks.below(name, indices, n)
+        return cls(offsets, indices)
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[int]]) -> IntLists:

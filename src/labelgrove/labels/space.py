@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import storage
-from labelgrove.core.errors import DamagedError, InputError, UnknownNameError
+from labelgrove.core import checks, storage
+from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.labels import hierarchy
 from labelgrove.labels.collecting import IdRows, LabelCollector
 from labelgrove.labels.hierarchy import IntLists
@@ -434,18 +434,21 @@ class LabelSpace:
     def read(cls, folder: Path) -> LabelSpace:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
-        try:
-            texts = iter(values["alternatives"])
+        with checks.reading(folder):
+            ids = checks.texts("ids", values["ids"])
+            counts = checks.array("counts", values["counts"], np.int64, (None,))
+            others = checks.texts("alternatives", values["alternatives"])
+            many = checks.array("n_alternatives", values["n_alternatives"], np.int32, (len(ids),))
+            checks.below("n_alternatives", many, len(others) + 1)
+            texts = iter(others)
             return cls(
-                values["ids"],
-                values["counts"],
-                values["n_documents"],
-                names=values["names"],
-                descriptions=values["descriptions"] or None,
-                alternatives=[
-                    tuple(islice(texts, count)) for count in values["n_alternatives"].tolist()
-                ],
-                parents=IntLists(values["parents_offsets"], values["parents"]),
+                ids,
+                counts,
+                checks.whole("n_documents", values["n_documents"]),
+                names=checks.texts("names", values["names"]),
+                descriptions=checks.texts("descriptions", values["descriptions"]) or None,
+                alternatives=[tuple(islice(texts, count)) for count in many.tolist()],
+                parents=IntLists.checked(
+                    "parents", values["parents_offsets"], values["parents"], len(ids)
+                ),
             )
-        except (KeyError, InputError) as error:
-            raise DamagedError(f"{folder} holds no labels: {error}; save it again") from error

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import storage
-from labelgrove.core.errors import DamagedError, InputError
+from labelgrove.core import checks, storage
+from labelgrove.core.errors import InputError
 
 
 class LabelTree:
@@ -277,10 +277,19 @@ class LabelTree:
     def read(cls, folder: Path) -> LabelTree:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
-        try:
-            return cls([values[f"level{number}"] for number in range(1, values["depth"] + 1)])
-        except (KeyError, InputError) as error:
-            raise DamagedError(f"{folder} holds no tree: {error}; save the model again") from error
+        with checks.reading(folder):
+            depth = checks.whole("depth", values["depth"], least=1, most=len(values))
+            return cls.checked([values[f"level{number}"] for number in range(1, depth + 1)])
+
+    @classmethod
+    def checked(cls, levels: Sequence[Any]) -> LabelTree:
+        """Return a tree whose levels come from a file, if they are numbers of nodes."""
+        n_above = 1
+        for number, level in enumerate(levels, 1):
+            checks.array(f"level {number}", level, np.int32, (None,))
+            checks.below(f"level {number}", level, n_above)
+            n_above = len(level)
+        return cls(levels)
 
 
 def _grouped(parents: NDArray[np.int32], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

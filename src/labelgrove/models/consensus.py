@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
@@ -223,18 +223,33 @@ class Consensus(Classifier):
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
-        found = cls(**values["settings"])
-        found.n_labels_ = values["n_labels_"]
+        with checks.reading(folder):
+            found = cls._with_settings(folder, values["settings"])
+            found.n_labels_ = values["n_labels_"]
+            found.check_state()
+            about = list(values["about"])
+            if not about:
+                raise ValueError("there are no partners")
         found.partners_ = [
-            Partner(
-                MODELS.read(folder / f"partner{number}"),
-                about["views"],
-                values[f"labels{number}"],
-                Calibration(values[f"x{number}"], values[f"y{number}"]),
-            )
-            for number, about in enumerate(values["about"])
+            cls._read_partner(folder, number, values, found.n_labels_)
+            for number in range(len(about))
         ]
         return found
+
+    @staticmethod
+    def _read_partner(
+        folder: Path, number: int, values: Mapping[str, Any], n_labels: int
+    ) -> Partner:
+        """Return one partner of a folder, whose values were read."""
+        model = MODELS.read(folder / f"partner{number}")
+        with checks.reading(folder):
+            name = f"labels{number}"
+            labels = checks.array(name, values[name], np.int32, (model.n_labels_,))
+            checks.below(name, labels, n_labels)
+            views = checks.names("views", values["about"][number]["views"])
+            x, y = (checks.array(f"{axis}{number}", values[f"{axis}{number}"], np.float64, (None,))
+                    for axis in "xy")  # fmt: skip
+            return Partner(model, views, labels, Calibration(x, y))
 
 
 def doubts_of(ranking: Ranking, labels: NDArray[np.int32], n_labels: int) -> csr_array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
@@ -199,6 +200,10 @@ class Knn(Classifier):
         """Read what `write` wrote."""
         found = super().read(folder)
         found.near_ = Neighbourhood.read(folder / "neighbours")
+        with checks.reading(folder):
+            checks.array("shares_", found.shares_, np.float32, (found.n_labels_,))
+            if found.near_.Y.shape[1] != found.n_labels_:
+                raise ValueError(f"the documents do not have {found.n_labels_:,} labels")
         return found
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences
@@ -310,6 +311,24 @@ class LabelMatch(Classifier):
         heaviest = np.zeros(len(places), np.float32)
         np.maximum.at(heaviest, where, weights)
         return Explanation(places, heaviest)
+
+    def check_state(self) -> None:
+        """Refuse names and pairs of name and label that lead nowhere."""
+        super().check_state()
+        n_pairs = len(checks.array("pair_labels_", self.pair_labels_, np.int32, (None,)))
+        for name in ("pair_shares_", "pair_scores_"):
+            checks.array(name, getattr(self, name), np.float32, (n_pairs,))
+        checks.array("name_pairs_", self.name_pairs_, np.int64, (n_pairs,))
+        checks.offsets("name_offsets_", self.name_offsets_, n_pairs)
+        checks.array("same_", self.same_, np.int32, (None,))
+        checks.array("edges_", self.edges_, np.int64, (None,))
+        checks.array("phrase_at_", self.phrase_at_, np.int32, (len(self.edges_) + 1,))
+        checks.below("pair_labels_", self.pair_labels_, self.n_labels_)
+        checks.below("name_pairs_", self.name_pairs_, n_pairs)
+        checks.below("same_", self.same_, len(self.same_))
+        checks.below("phrase_at_", self.phrase_at_, len(self.name_offsets_) - 1, least=-1)
+        checks.number("repeat_", self.repeat_)
+        checks.number("place_", self.place_)
 
     # --- finding ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, Views
@@ -131,6 +132,19 @@ class LabelMeaning(Classifier):
         table = np.stack([cosines.scores[named], np.ones(named.sum())], axis=1).astype(np.float64)
         true = cosines.hits(Y[drawn])[named].astype(np.float64)
         return logistic(table, true, UNLEARNED)
+
+    def check_state(self) -> None:
+        """Refuse vectors of other sizes, and names of labels that there are not."""
+        super().check_state()
+        size = len(checks.array("middle_", self.middle_, np.float32, (None,)))
+        checks.array("map_", self.map_, np.float32, (size, size))
+        n_names = len(checks.array("names_", self.names_, np.float32, (None, size)))
+        checks.array("owners_", self.owners_, np.int32, (n_names,))
+        checks.below("owners_", self.owners_, self.n_labels_)
+        checks.whole("most_names_", self.most_names_, least=1, most=max(n_names, 1))
+        checks.array("weights_", self.weights_, np.float64, (2,))
+        for name in ("middle_", "map_", "names_", "weights_"):
+            checks.finite(name, getattr(self, name))
 
     # --- ranking ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
@@ -42,6 +43,13 @@ class MostFrequent(Classifier):
         order = np.argsort(-counts, kind="stable")
         self.labels_ = order.astype(np.int32)
         self.shares_ = (counts[order] / Y.shape[0]).astype(np.float32)
+
+    def check_state(self) -> None:
+        """Refuse labels that there are not."""
+        super().check_state()
+        checks.array("labels_", self.labels_, np.int32, (self.n_labels_,))
+        checks.below("labels_", self.labels_, self.n_labels_)
+        checks.array("shares_", self.shares_, np.float32, (self.n_labels_,))
 
     def _rank(self, X: Features, k: int) -> Ranking:
         shape = (X.shape[0], k)

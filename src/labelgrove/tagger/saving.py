@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labelgrove.core import storage
+import numpy as np
+
+from labelgrove.core import checks, storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.evaluation import Calibration
@@ -66,15 +68,26 @@ def _read(
 ) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     if manifest.get("part") != "tagger":
         raise InputError(f"{source} holds a {manifest.get('part')!r}, not a tagger")
+    with checks.reading(source):
+        views = [*checks.names("features", dict.fromkeys(manifest["features"], ""))]
+        thresholds = dict(manifest["thresholds"])
+        settings, scores = dict(manifest["tagger"]), dict(manifest["scores"])
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
     learned = FittedState(
         labels=LabelSpace.read(source / "labels"),
-        featurizers={
-            view: FEATURIZERS.read(source / "features" / view) for view in manifest["features"]
-        },
+        featurizers={view: FEATURIZERS.read(source / "features" / view) for view in views},
         model=MODELS.read(source / "model"),
-        calibration=Calibration(**storage.read_values(source / "calibration")),
-        thresholds=manifest["thresholds"],
-        by_label=storage.read_values(tuned)["by_label"] if tuned.is_dir() else None,
+        calibration=_read_calibration(source / "calibration"),
+        thresholds=thresholds,
+        by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
     )
-    return learned, manifest["tagger"], manifest["scores"]
+    with checks.reading(source):
+        learned.check()
+    return learned, settings, scores
+
+
+def _read_calibration(folder: Path) -> Calibration:
+    values = storage.read_values(folder)
+    with checks.reading(folder):
+        knots = (checks.array(name, values[name], np.float64, (None,)) for name in ("x", "y"))
+        return Calibration(*knots)

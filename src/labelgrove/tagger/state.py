@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
@@ -80,6 +81,21 @@ class FittedState:
     def rank(self, texts: Iterable[str], k: int) -> Ranking:
         """Return the best k labels of each text, with probabilities."""
         return self.calibrated(self.model.rank(self.features(texts), k))
+
+    def check(self) -> None:
+        """Refuse parts of a saved folder that do not belong to each other."""
+        n_labels = self.model.n_labels_
+        if n_labels > len(self.labels) or not self.featurizers:
+            raise ValueError(
+                f"a model of {n_labels:,} labels with {len(self.labels):,} labels and "
+                f"{len(self.featurizers):,} views of the text"
+            )
+        for name in UNTUNED:
+            checks.number(f"thresholds {name}", self.thresholds[name])
+        if self.by_label is not None:
+            checks.array("by_label", self.by_label, np.float32, (None,))
+            checks.whole("by_label", len(self.by_label), most=len(self.labels))
+            checks.finite("by_label", self.by_label)
 
     def with_what_is_read(self) -> FittedState:
         """Return the same without the views that the fitted model turned out not to need."""

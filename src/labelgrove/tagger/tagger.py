@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
@@ -460,6 +462,8 @@ class Tagger(Configured):
         """
         learned, settings, scores = saving.load(folder, verify=verify, progress=progress)
         features = {view: part.fresh() for view, part in learned.featurizers.items()}
-        tagger = cls(learned.model.fresh(), features=features, **settings)
+        with checks.reading(Path(folder)):
+            tagger = cls(learned.model.fresh(), features=features, **settings)
+            tagger.check_values()
         tagger.learned_, tagger.scores_ = learned, scores
         return tagger

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
@@ -81,6 +82,10 @@ class Given(Featurizer):
             pass  # refuses what transform refuses
         pairs = ((int(match[1]), match.span()) for match in _PAIR.finditer(text))
         return [Span(index, *place) for index, place in pairs if index < self.n_features_]
+
+    def check_state(self) -> None:
+        """Refuse a number of columns that is none."""
+        checks.whole("n_features_", self.n_features_, least=1, most=MAX_WIDTH)
 
     def _limit(self) -> int:
         self.check_settings()

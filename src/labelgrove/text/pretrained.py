@@ -8,15 +8,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError, LabelgroveError, MissingExtraError
 from labelgrove.core.extras import need
 
 EXTRA = "transformers"
 FILES = {
     "tokenizer": "such as tokenizer.json, or vocab.txt or spiece.model beside config.json",
-    "model": "config.json and model.safetensors",
+    "model": "config.json and model.safetensors; weights in other files, such as "
+    "pytorch_model.bin, are not read",
     "static vectors": "config.json, tokenizer.json, and model.safetensors with 'embeddings'",
 }
+TYPES = 100  # segments that a tokenizer knows at most, which is far more than any does
+MOST_AROUND = 1000  # tokens around a text, likewise
 TRIALS = ("a", "1", ".", "一")  # a tokenizer knows one of these, whatever its language
 SECONDS = 10  # to wait for the hub's first answer
 
@@ -55,12 +59,18 @@ class Specials(NamedTuple):
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Specials:
-        """Return what `as_json` was called on."""
+        """Return what `as_json` was called on, if it holds together."""
         parts: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
         }
-        return cls(**parts)
+        found = cls(**parts)
+        n_terms = checks.whole("n_terms", found.n_terms, least=1, most=2**31 - 1)
+        checks.whole("pad", found.pad, most=n_terms - 1)
+        checks.whole("text_type", found.text_type, most=TYPES)
+        _check_tokens("before", found.before, found.before_types, n_terms)
+        _check_tokens("behind", found.behind, found.behind_types, n_terms)
+        return found
 
 
 class Pair(NamedTuple):
@@ -90,12 +100,29 @@ class Pair(NamedTuple):
         one, first, two, second, three = values["types"]
         types = (tuple(one), first, tuple(two), second, tuple(three))
         before, between, behind = (tuple(values[k]) for k in ("before", "between", "behind"))
+        for name, ids, kinds in (
+            ("before", before, types[0]),
+            ("between", between, types[2]),
+            ("behind", behind, types[4]),
+        ):
+            _check_tokens(name, ids, kinds, 2**31 - 1)
+        for kind in (first, second):
+            checks.whole("types", kind, most=TYPES)
         return cls(before, between, behind, types)
 
     @property
     def n_around(self) -> int:
         """Number of tokens that are neither of the text nor of what is read with it."""
         return len(self.before) + len(self.between) + len(self.behind)
+
+
+def _check_tokens(name: str, ids: Any, types: Any, n_terms: int) -> None:
+    """Refuse tokens around a text that are no tokens, or have no segments."""
+    if len(ids) != len(types) or len(ids) > MOST_AROUND:
+        raise ValueError(f"{name} has {len(ids):,} tokens and {len(types):,} segments")
+    for each, kind in zip(ids, types, strict=True):
+        checks.whole(name, each, most=n_terms - 1)
+        checks.whole(f"{name}_types", kind, most=TYPES)
 
 
 def load_tokenizer(name: str) -> Any:

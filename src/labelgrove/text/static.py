@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.batches import batches, in_order, join_rows
 from labelgrove.text.known_words import TEXTS, language_note
 from labelgrove.text.static_vectors import EXTRA, StaticVectors, load_static
-from labelgrove.text.tokenizing import FastTokenizer, as_bytes
+from labelgrove.text.tokenizing import FastTokenizer, as_bytes, check_numbers
+
+VECTORS = (np.int8, np.float16, np.float32, np.float64)  # types of numbers of vectors
 
 
 class StaticEmbeddings(Featurizer):
@@ -111,8 +114,20 @@ class StaticEmbeddings(Featurizer):
             state["vectors_"], state["mapping_"], state["weights_"], "", state["unknown_"]
         )
 
+    def check_state(self) -> None:
+        """Refuse vectors that are not one for each subword."""
+        checks.array("tokenizer_", self.tokenizer_, np.uint8, (None,))
+        checks.array("vectors_", self.vectors_, VECTORS, (None, None))
+        checks.whole("unknown_", self.unknown_, least=-1, most=2**31 - 1)
+        if self.mapping_ is not None:
+            checks.array("mapping_", self.mapping_, (np.int32, np.int64), (None,))
+            checks.below("mapping_", self.mapping_, len(self.vectors_))
+        if self.weights_ is not None:
+            checks.array("weights_", self.weights_, VECTORS, (self._static.shape[0],))
+
     def _rows(self, texts: list[str]) -> NDArray[np.float32]:
         ids, offsets = self._reader.batch(texts, self.length)
+        check_numbers(ids, self._static.shape[0])
         # only vectors of the batch's own subwords: the table may be large, and on disk
         used, places = np.unique(ids, return_inverse=True)
         counts = (ids != self.unknown_).astype(np.float32)

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Span
 from labelgrove.text.batches import batches, in_order, join_sequences
 from labelgrove.text.pretrained import EXTRA, Specials, load_tokenizer, specials_of
-from labelgrove.text.tokenizing import FastTokenizer, as_bytes
+from labelgrove.text.tokenizing import FastTokenizer, as_bytes, check_numbers
 
 
 class Subwords(Featurizer):
@@ -90,8 +91,13 @@ class Subwords(Featurizer):
         """Return the subword numbers of texts."""
         self.check_fitted()
         reader, length = self._reader, self.length
-        parts = in_order(lambda some: reader.batch(some, length), batches(texts), self.threads)
-        return join_sequences(list(parts), self.specials.n_terms)
+        parts = list(
+            in_order(lambda some: reader.batch(some, length), batches(texts), self.threads)
+        )
+        n_terms = self.specials.n_terms
+        for ids, _ in parts:
+            check_numbers(ids, n_terms)
+        return join_sequences(parts, n_terms)
 
     def spans(self, text: str) -> list[Span]:
         """Return the characters behind each token, without white space before them.
@@ -105,3 +111,8 @@ class Subwords(Featurizer):
         """Take over a saved state."""
         super().set_state(state)
         self._reader = FastTokenizer(state["tokenizer_"], EXTRA)
+
+    def check_state(self) -> None:
+        """Refuse what is no tokenizer."""
+        checks.array("tokenizer_", self.tokenizer_, np.uint8, (None,))
+        Specials.from_json(self.specials_)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
@@ -23,6 +24,7 @@ from labelgrove.text.vocabulary import (
     GrowingVocabulary,
     TermCounts,
     as_documents,
+    check_terms,
     count_terms,
     read_only,
     slots_for,
@@ -187,6 +189,13 @@ class Tfidf(Featurizer):
         super().set_state(
             {k: read_only(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}
         )
+
+    def check_state(self) -> None:
+        """Refuse terms or weights that do not fit each other."""
+        n = check_terms(self.keys_, self.slots_, self.term_text_, self.term_ends_)
+        checks.array("idf_", self.idf_, np.float32, (n,))
+        checks.finite("idf_", self.idf_)
+        checks.whole("n_documents_", self.n_documents_)
 
     def _analyzer(self) -> tuple[Analyzer, tuple[int, int]]:
         sizes = int(self.ngrams[0]), int(self.ngrams[1])

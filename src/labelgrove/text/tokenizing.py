@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core.errors import DamagedError
 from labelgrove.core.extras import need
 from labelgrove.core.types import Span
 from labelgrove.text.analysis import check_text
@@ -49,7 +50,7 @@ class FastTokenizer:
         if self._built is None:
             library = need("tokenizers", self._extra, "reading texts as subwords")
             os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-            self._built = plain(library, self._json.tobytes().decode())
+            self._built = _built(library, self._json)
         return self._built
 
     def batch(self, texts: list[str], length: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -112,6 +113,26 @@ class FastTokenizer:
         # the library's own truncation is slower: it keeps the rest, in pieces
         found = self.library_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [one.ids[:length] for one in found]
+
+
+def _built(library: Any, json: NDArray[np.uint8]) -> Any:
+    try:
+        return plain(library, json.tobytes().decode())
+    except BaseException as error:  # the library panics, which is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise DamagedError(
+            f"the tokenizer of this model is damaged: {error!s:.200}; save the model again"
+        ) from error
+
+
+def check_numbers(ids: NDArray[np.int32], n_terms: int) -> None:
+    """Refuse tokens that a model has no row for: its tokenizer was exchanged or altered."""
+    if ids.size and int(ids.max()) >= n_terms:
+        raise DamagedError(
+            f"the tokenizer of this model gives the token {int(ids.max()):,}, but there are "
+            f"{n_terms:,}; save the model again"
+        )
 
 
 def as_bytes(text: str) -> NDArray[np.uint8]:

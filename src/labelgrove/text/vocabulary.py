@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.settings import Rule
 from labelgrove.core.strings import PackedStrings
 from labelgrove.text.analysis import Ints, Tokens
@@ -181,6 +182,19 @@ def slots_for(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
     slots = empty_slots(2 * len(keys))
     kernels.add_slots(slots, keys, 0, len(keys))
     return slots
+
+
+def check_terms(keys: Any, slots: Any, term_text: Any, term_ends: Any) -> int:
+    """Refuse a saved table of terms that does not hold together; return the number of terms."""
+    n = len(checks.array("keys_", keys, np.uint64, (None,)))
+    checks.array("slots_", slots, np.int32, (None,))
+    checks.below("slots_", slots, n, least=-1)
+    # looking for a term ends at an empty slot, and goes round by a mask
+    if len(slots) <= n or len(slots) & (len(slots) - 1) or slots.min() >= 0:
+        raise ValueError(f"slots_ is no hash table of {n:,} terms")
+    if len(PackedStrings.checked("terms", term_text, term_ends)) != n:
+        raise ValueError(f"term_ends_ has {len(term_ends):,} terms instead of {n:,}")
+    return n
 
 
 def with_room(array: Array, used: int, needed: int) -> Array:

@@ -21,6 +21,7 @@ from labelgrove.text.vocabulary import (
     CountedBatch,
     GrowingVocabulary,
     as_documents,
+    check_terms,
     count_tokens,
     read_only,
     slots_for,
@@ -135,6 +136,10 @@ class Words(Featurizer):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over a saved state; arrays stay where they are, on disk."""
         super().set_state({name: read_only(value) for name, value in state.items()})
+
+    def check_state(self) -> None:
+        """Refuse a vocabulary that does not hold together."""
+        check_terms(self.keys_, self.slots_, self.term_text_, self.term_ends_)
 
     def _numbers(self, tokens: Tokens) -> NDArray[np.int32]:
         from labelgrove.text import kernels

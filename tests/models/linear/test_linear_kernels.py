@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import forest_kernels, training_kernels
-from labelgrove.models.linear.forest import NO_DENSE, Tables
+from labelgrove.models.linear.forest import NO_DENSE
+from labelgrove.models.linear.forest_tables import Tables
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=50, deadline=None)

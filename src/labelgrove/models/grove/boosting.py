@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
+
 PATIENCE = 10  # rounds without gain after which no more trees are tried
 PARAMETERS = {
     "objective": "binary",
@@ -53,6 +55,22 @@ class BoostedTrees(NamedTuple):
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     value: Floats
+
+    def check(self, n_columns: int) -> None:
+        """Refuse arrays of a file in which a row would go round, or read beyond its columns."""
+        n = len(checks.array("trees.feature", self.feature, np.int32, (None,)))
+        checks.array("trees.roots", self.roots, np.int32, (None,))
+        checks.below("trees.roots", self.roots, n)
+        checks.below("trees.feature", self.feature, n_columns, least=-1)
+        for name in ("threshold", "value"):
+            checks.array(f"trees.{name}", getattr(self, name), np.float64, (n,))
+        checks.finite("trees.value", self.value)
+        inner = np.flatnonzero(self.feature >= 0)
+        for name in ("left", "right"):
+            children = checks.array(f"trees.{name}", getattr(self, name), np.int32, (n,))[inner]
+            checks.below(f"trees.{name}", children, n)
+            if (children <= inner).any():  # children come behind, so every way has an end
+                raise ValueError(f"trees.{name} leads back to where it came from")
 
     def predict(self, table: NDArray[np.float32]) -> Floats:
         """Return the sum of the trees for each row of a table (m, D), shape (m,)."""

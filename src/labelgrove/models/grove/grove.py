@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
@@ -28,7 +29,13 @@ from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import dense_view
 from labelgrove.models.grove.choosing import choose_makers
-from labelgrove.models.grove.evidence import OF_LABEL, CandidateEvidence, LabelFacts, gather
+from labelgrove.models.grove.evidence import (
+    OF_LABEL,
+    OF_MAKER,
+    CandidateEvidence,
+    LabelFacts,
+    gather,
+)
 from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
@@ -397,7 +404,36 @@ class Grove(Classifier):
         found = super().read(folder)
         numbers = range(1, found._n_makers + 1)
         found.makers_ = [Maker.read(folder / f"maker{number}") for number in numbers]
+        with checks.reading(folder):
+            found._check_makers()
         return found
+
+    def check_state(self) -> None:
+        """Refuse facts of other labels, and a ranker that does not hold together."""
+        super().check_state()
+        checks.whole("n_makers", self._n_makers, least=1, most=len(KINDS))
+        facts, n = self.facts_, self.n_labels_
+        for name in ("counts", "words"):
+            checks.array(f"facts.{name}", getattr(facts, name), np.int64, (n,))
+            checks.below(f"facts.{name}", getattr(facts, name), 2**53)
+        parents = facts.parents
+        if len(parents) < n:
+            raise ValueError(f"facts.parents has {len(parents):,} labels instead of {n:,}")
+        checks.offsets("facts.parents.offsets", parents.offsets, len(parents.indices))
+        checks.below("facts.parents.indices", parents.indices, 2**31)
+        checks.array("later_", self.later_, np.int64, (None,))
+        if self.ranker_ is not None:
+            self.ranker_.check()
+
+    def _check_makers(self) -> None:
+        """Refuse makers of other labels, and a ranker of other makers."""
+        for maker in self.makers_:
+            assert maker.labels is not None
+            checks.below(f"labels of {maker.kind}", maker.labels, self.n_labels_)
+        kinds = [maker.kind for maker in self.makers_]
+        columns = (*(f"{kind} {what}" for kind in kinds for what in OF_MAKER), *OF_LABEL)
+        if self.ranker_ is not None and tuple(self.ranker_.columns) != columns:
+            raise ValueError(f"the ranker is not for {', '.join(kinds)}")
 
 
 def _facts(Y: csr_array, labels: LabelSpace | None) -> LabelFacts:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
@@ -186,4 +186,10 @@ class Maker:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
         model = MODELS.read(folder / "model")
-        return cls(values["kind"], model, values["views"], values["labels"])
+        with checks.reading(folder):
+            (kind,) = checks.texts("kind", [values["kind"]])
+            views = checks.names("views", values["views"])
+            labels = checks.array("labels", values["labels"], np.int32, (model.n_labels_,))
+            if missing := [view for view in model.views() if view not in views]:
+                raise ValueError(f"views lack {missing[0]!r}")
+        return cls(kind, model, views, labels)

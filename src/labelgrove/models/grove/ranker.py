@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import ndcg
 from labelgrove.models.grove.boosting import BoostedTrees, grow, lightgbm
@@ -147,6 +148,17 @@ class Ranker:
             kept = evidence.best(self.log_odds(evidence), BEST)
             shares[kept] += self.trees.shares(evidence.table[kept])
         return shares
+
+    def check(self) -> None:
+        """Refuse, of a file, weights of other columns."""
+        n = len(checks.texts("ranker.columns", self.columns))
+        for name, length in (("mean", n), ("scale", n), ("weights", n + 1)):
+            checks.array(f"ranker.{name}", getattr(self, name), np.float64, (length,))
+            checks.finite(f"ranker.{name}", getattr(self, name))
+        if not self.scale.all():
+            raise ValueError("ranker.scale must not be 0")
+        if self.trees is not None:
+            self.trees.check(n)
 
     def state(self) -> dict[str, Any]:
         """Return all that is needed to have it again."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
@@ -266,6 +267,13 @@ class LinearForest(Classifier):
         self.forest_ = Forest.from_state(state)
         names = Forest.names()
         super().set_state({name: value for name, value in state.items() if name not in names})
+
+    def check_state(self) -> None:
+        """Refuse a forest whose arrays do not fit each other."""
+        super().check_state()
+        self.forest_.check(self.n_labels_)
+        checks.number("cost_", self.cost_)
+        checks.number("dense_weight_", self.dense_weight_)
 
 
 def _scaled(dense: NDArray[np.float32] | None, weight: float) -> NDArray[np.float32] | None:

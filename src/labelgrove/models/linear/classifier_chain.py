@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features
 from labelgrove.core.random import generator
@@ -113,6 +114,19 @@ class ClassifierChain(LinearForest):
             counts = np.bincount(Y.indices, minlength=Y.shape[1])
             return np.argsort(-counts, kind="stable")
         return generator(self.seed, "order of a chain", number).permutation(Y.shape[1])
+
+    def check_state(self) -> None:
+        """Refuse links between other labels, and labels below more than a root."""
+        super().check_state()
+        n_chains, n_labels = len(self.forest_.roots), self.n_labels_
+        if (self.forest_.depths != 1).any():
+            raise ValueError("depths must be 1: the labels of a chain are below its root")
+        if not isinstance(self.links_, csr_array) or self.links_.shape != (
+            n_chains * n_labels,
+            n_labels,
+        ):
+            raise ValueError(f"links_ must have shape {(n_chains * n_labels, n_labels)}")
+        checks.array("links_", self.links_.data, np.float32, (None,))
 
     def _rank(self, X: Features, k: int) -> Ranking:
         rows, dense = self._known_columns(X)

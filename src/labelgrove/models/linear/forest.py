@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.threads import workers
+from labelgrove.models.linear.forest_tables import Tables, check_tables, check_trees
 
 CELLS = 1 << 24  # scores held at once: rows are ranked in batches of this many
 FEW = 8  # rows that are not worth a second thread
@@ -22,64 +23,6 @@ NAMED = 100
 CHUNK = 256  # children of a chunk at most: their numbers fit into a byte
 STEPS = 32767  # weights are whole numbers of steps up to this
 DENSE_STEPS = 127  # so are those of dense columns: their many small errors cancel out
-
-
-class Tables(NamedTuple):
-    """The arrays of a forest, as the kernels read them.
-
-    Nodes of all trees are numbered together; the children of node v are
-    ``child[child_ptr[v]:child_ptr[v + 1]]``. All paths of a tree are equally long; on the last
-    level children are labels. The weights of a node lie in one or more chunks, each for a run of
-    its children: sparse rows by feature, and as many dense weights for each child.
-
-    Parameters
-    ----------
-    child_ptr, child
-        Children of each node, shapes (v + 1,) and (m,).
-    bias
-        Of each child's classifier, shape (m,).
-    chunk_ptr
-        Chunks of each node, shape (v + 1,).
-    chunk_child
-        The first child of each chunk, counted within its node, shape (c,).
-    chunk_rows, chunk_entries
-        Rows and entries of each chunk, shape (c + 1,).
-    chunk_scale
-        The step of each chunk's weights, shape (c,).
-    row_feature
-        Feature of each row, ascending within a chunk, shape (r,).
-    row_ptr
-        Entries of each row counted within its chunk, of row r of chunk c at r + c and r + c + 1,
-        shape (r + c,).
-    entry_label, entry_value
-        Child within the chunk, and weight in steps, shape (e,).
-    n_features
-        Width of X.
-    dense_value
-        Weights of the dense columns in steps, shape (m d,): of a chunk with s children from the
-        m-th one on, ``dense_value[m * d : (m + s) * d]`` is an array of shape (d, s).
-    dense_scale
-        The step of each child's dense weights, shape (m,).
-    n_dense
-        Number of dense columns d; may be 0.
-    """
-
-    child_ptr: NDArray[np.int64]
-    child: NDArray[np.int32]
-    bias: NDArray[np.float32]
-    chunk_ptr: NDArray[np.int64]
-    chunk_child: NDArray[np.int32]
-    chunk_rows: NDArray[np.int64]
-    chunk_entries: NDArray[np.int64]
-    chunk_scale: NDArray[np.float32]
-    row_feature: NDArray[np.int32]
-    row_ptr: NDArray[np.uint32]
-    entry_label: NDArray[np.uint8]
-    entry_value: NDArray[np.int16]
-    n_features: int
-    dense_value: NDArray[np.int8]
-    dense_scale: NDArray[np.float32]
-    n_dense: int
 
 
 # of a forest that was saved before there were dense columns
@@ -133,6 +76,11 @@ class Forest:
         known = {**NO_DENSE, **state}
         tables = Tables(**{name: known[name] for name in Tables._fields})
         return cls(state["roots"], state["depths"], tables)
+
+    def check(self, n_labels: int) -> None:
+        """Refuse arrays of a file that do not fit each other, or lead to other labels."""
+        check_tables(self.tables)
+        check_trees(self.roots, self.depths, self.tables, n_labels)
 
     def path_weights(self, label: int, features: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Return the weights of features summed along the label's path, over all trees.
@@ -279,6 +227,7 @@ class Forest:
         from labelgrove.models.linear import forest_kernels as kernels
 
         n, k = labels.shape
+        n_nodes = len(self.tables.child_ptr) - 1  # a wider beam would only take memory
         several = len(self.roots) > 1
         shape = (len(self.roots), n, max(k, NAMED) if several else k)
         named = np.empty(shape, np.int32) if several else labels[None]
@@ -286,8 +235,8 @@ class Forest:
         for number, (root, depth) in enumerate(zip(self.roots, self.depths, strict=True)):
             kernels.rank_rows(
                 *(X.indptr, X.indices, X.data, dense, rows.start, rows.stop, int(root), int(depth)),
-                *(max(beam, 1), np.float32(sharpness), np.float32(carry), self.tables),
-                *(named[number], logps[number]),
+                *(min(max(beam, 1), n_nodes), np.float32(sharpness), np.float32(carry)),
+                *(self.tables, named[number], logps[number]),
             )
         np.exp(logps, out=logps)
         if several:

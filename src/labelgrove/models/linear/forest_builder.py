@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.labels import LabelTree
-from labelgrove.models.linear.forest import CHUNK, DENSE_STEPS, STEPS, Forest, Tables
+from labelgrove.models.linear.forest import CHUNK, DENSE_STEPS, STEPS, Forest
+from labelgrove.models.linear.forest_tables import Tables
 from labelgrove.models.linear.node_training import TINY
 from labelgrove.models.linear.tasks import Chunk, NodeTask, tasks_of
 

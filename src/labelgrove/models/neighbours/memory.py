@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse, vstack
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.errors import DamagedError, InputError, MissingExtraError
 from labelgrove.core.extras import need
 from labelgrove.core.strings import PackedStrings
@@ -297,16 +297,12 @@ class Memory:
     def read(cls, folder: Path) -> Memory:
         """Read what `write` wrote; arrays and graph stay on disk until they are needed."""
         values = storage.read_values(folder)
-        try:
-            texts = PackedStrings(values["letters"], values["ends"])
-            found = cls(values["vectors"], values["Y"], texts)
+        with checks.reading(folder):
+            texts = PackedStrings.checked("texts", values["letters"], values["ends"])
+            found = cls(_checked(values["vectors"]), _checked(values["Y"], sparse=True), texts)
             if issparse(found.vectors):
                 found._postings = Postings(*(values[name] for name in Postings._fields))
-        except KeyError as error:
-            raise DamagedError(
-                f"{folder} holds documents without {error.args[0]}, as another version of "
-                "labelgrove wrote it: train it again"
-            ) from error
+                found._postings.check(found.vectors)
         if (folder / INDEX).is_file():
             faiss = _faiss()
             try:
@@ -315,6 +311,8 @@ class Memory:
                 raise DamagedError(
                     f"{folder / INDEX} is damaged: {error}; save the model again"
                 ) from error
+            with checks.reading(folder):
+                _check_graph(faiss, found._graph, found.vectors)
         return found
 
 
@@ -339,6 +337,13 @@ class Postings(NamedTuple):
         columns = vectors.tocsc()
         starts, documents = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
         return cls(starts, documents, columns.data)
+
+    def check(self, vectors: csr_array) -> None:
+        """Refuse what are no columns of vectors (n, d)."""
+        n_entries = len(checks.array("documents", self.documents, np.int32, (vectors.nnz,)))
+        checks.array("values", self.values, np.float32, (n_entries,))
+        checks.offsets("starts", self.starts, n_entries, vectors.shape[1])
+        checks.below("documents", self.documents, vectors.shape[0])
 
 
 # --- vectors ----------------------------------------------------------------------------------
@@ -379,6 +384,19 @@ def unit_rows(vectors: Vectors, middle: NDArray[np.float32] | None = None) -> Ve
     lengths = np.sqrt(np.bincount(owners, rows.data**2, rows.shape[0]))
     rows.data /= lengths[owners]
     return _narrow(rows.astype(np.float32))
+
+
+def _checked(rows: Any, sparse: bool = False) -> Any:
+    """Return rows of a file if they are numbers that the kernels know."""
+    if isinstance(rows, csr_array):
+        checks.array("vectors", rows.data, np.float32, (None,))
+        if rows.indices.dtype != rows.indptr.dtype:
+            raise ValueError("vectors have indices of two types")
+    elif sparse:
+        raise ValueError("labels of documents must be sparse rows")
+    else:
+        checks.array("vectors", rows, np.float32, (None, None))
+    return rows
 
 
 def _narrow(rows: csr_array) -> csr_array:
@@ -462,6 +480,18 @@ def _compared_plainly(
         else:
             found[rows] = np.arange(k)
     return found
+
+
+def _check_graph(faiss: Any, graph: Any, vectors: NDArray[np.float32]) -> None:
+    """Refuse a graph of other vectors (n, d), or one that links to documents that are not there."""
+    n, size = vectors.shape
+    if not isinstance(graph, faiss.IndexHNSWFlat) or (graph.ntotal, graph.d) != (n, size):
+        raise ValueError(f"{INDEX} is no graph of {n:,} vectors of size {size:,}")
+    hnsw = graph.hnsw
+    links = np.concatenate([np.empty(0, np.int32), faiss.vector_to_array(hnsw.neighbors)])
+    checks.below(INDEX, links, n, least=-1)
+    checks.whole(INDEX, int(hnsw.entry_point), most=n - 1)
+    checks.rising(INDEX, faiss.vector_to_array(hnsw.offsets), len(links))
 
 
 def _grown(vectors: NDArray[np.float32], old: Any = None) -> Any:

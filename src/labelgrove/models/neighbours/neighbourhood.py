@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.errors import DamagedError, InputError, NotFittedError, UnknownNameError
 from labelgrove.core.extras import need
 from labelgrove.core.features import Features, TokenSequences, Views
@@ -366,17 +366,30 @@ class Neighbourhood:
                 f"{folder} holds neighbours by an encoder as version 0.1 of labelgrove wrote it: "
                 "train it again"
             )
-        try:
+        with checks.reading(folder):
             found = cls(**{name: values[name] for name in (*SETTINGS, "seed", "threads")})
             found.table, found.middle = values["table"], values["middle"]
-            found._width = values["width"]
-        except KeyError as error:
-            raise DamagedError(
-                f"{folder} holds neighbours without {error.args[0]}, as another version of "
-                "labelgrove wrote it: train it again"
-            ) from error
+            found._width = checks.whole("width", values["width"], least=1)
         found.memory = Memory.read(folder / "documents")
+        with checks.reading(folder):
+            found._check()
         return found
+
+    def _check(self) -> None:
+        """Refuse, of a file, vectors of other documents, or words without a vector."""
+        size = self.memory.vectors.shape[1]
+        if issparse(self.memory.vectors) != (self.by == "tf-idf"):
+            raise ValueError(f"documents have vectors that are none of by={self.by!r}")
+        if self.middle is not None:
+            checks.array("middle", self.middle, np.float32, (size,))
+            checks.finite("middle", self.middle)
+        if self.by == "words":
+            checks.array("table", self.table, np.float32, (self._width, size))
+        elif self._width != size:
+            raise ValueError(f"width is {self._width:,}, but vectors have {size:,} columns")
+        checks.whole("length", self.length, least=1)
+        for name in ("view", "vectors", "encoder", "device"):
+            checks.texts(name, [getattr(self, name)])
 
 
 def weights_of(nearest: Nearest, power: float) -> NDArray[np.float32]:

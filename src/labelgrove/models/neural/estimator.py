@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core.errors import DamagedError, InputError
+from labelgrove.core import checks
+from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
@@ -40,6 +42,7 @@ from labelgrove.models.neural.readers.static import StaticInput
 from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.models.neural.readers.word_networks import PlainWords, WordNetwork
 from labelgrove.models.neural.readers.words import WordInput
+from labelgrove.models.neural.saved_weights import with_saved_weights
 from labelgrove.models.neural.scorers.base import Scorer
 from labelgrove.models.neural.scorers.generator import Generator
 from labelgrove.models.neural.settings import NO_FIRST, NeuralSettings
@@ -507,29 +510,34 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned."""
         built = state["built"]  # a KeyError tells of another version
+        n_labels = checks.whole("n_labels", built["n_labels"], least=1, most=2**31 - 1)
         weights = {name: value for name, value in state.items() if name.startswith("network")}
         kept = _below("candidates.", state)
         apart = {"built", *weights, *(f"candidates.{name}" for name in kept)}
         super().set_state({name: value for name, value in state.items() if name not in apart})
         self.input_ = self._input()
         self.input_.set_state(built["input"])
-        self.candidates_ = self._new_candidates(built["n_labels"], built["two_stages"])
-        self.candidates_.set_state(kept, built["n_labels"])
+        self.candidates_ = self._new_candidates(n_labels, bool(built["two_stages"]))
+        self.candidates_.set_state(kept, n_labels)
+        # networks are built one by one, so their number must be that of the weights
+        checks.whole("ensemble", self.ensemble, least=1, most=len(built["clusters"]))
         self.networks_ = []
         for number, blueprint in enumerate(self.candidates_.blueprints()):
             clusters = tuple(built["clusters"][number])
-            network = self._network(blueprint, clusters=clusters)
             own = _below(f"network{number}.", weights)
-            try:
-                network.load_state_dict(
-                    {name: torch.from_numpy(np.array(value)) for name, value in own.items()}
-                )
-            except RuntimeError as error:
-                raise DamagedError(
-                    f"the weights of this {self.name} are not those that its settings ask for, as "
-                    "another version of labelgrove wrote it: train it again"
-                ) from error
-            self.networks_.append(network)
+            build = partial(self._network, blueprint, clusters=clusters)
+            self.networks_.append(with_saved_weights(build, own, self.name))
+
+    def check_state(self) -> None:
+        """Refuse networks of other words or labels."""
+        super().check_state()
+        if not self.networks_:
+            raise ValueError("there are no networks")
+        if self.candidates_.blueprints()[-1].counts.shape[0] > self.n_labels_:
+            raise ValueError(f"the networks judge more than {self.n_labels_:,} labels")
+        if checks.whole("n_terms_", self.n_terms_) != self.input_.n_terms:
+            raise ValueError(f"n_terms_ is {self.n_terms_:,} instead of {self.input_.n_terms:,}")
+        checks.array("shares_", self.shares_, np.float32, (self.n_labels_,))
 
     def write(self, folder: Path) -> None:
         """Write the first stage into a folder of its own."""

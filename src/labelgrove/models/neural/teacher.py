@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 from torch import Tensor
 
-from labelgrove.core import storage
+from labelgrove.core import checks, storage
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
 from labelgrove.labels import LabelTree, label_vectors
@@ -162,7 +162,14 @@ class Teacher:
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         values = storage.read_values(folder)
-        return cls(values["words"], values["above"], values["rarity"], values["given"])
+        with checks.reading(folder):
+            rarity = checks.array("rarity", values["rarity"], np.float32, (None,))
+            words = checks.array("words", values["words"], np.int32, (None, None))
+            checks.below("words", words, len(rarity))
+            above = values["above"]
+            if not isinstance(above, csr_array) or above.shape[1] != len(words):
+                raise ValueError(f"above must be sparse rows of {len(words):,} columns")
+            return cls(words, above, rarity, bool(values["given"]))
 
 
 def new_teacher(

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranges import Real, Whole
@@ -362,7 +363,19 @@ class TReaderXml(NeuralClassifier):
         model = super().read(folder)
         model.memory_ = Neighbourhood.read(folder / MEMORY)
         model.teacher_ = Teacher.read(folder / TEACHER)
+        with checks.reading(folder):
+            model._check_beside()
         return model
+
+    def _check_beside(self) -> None:
+        """Refuse, of a file, memory and teacher of other labels or words."""
+        n_labels = self.n_labels_
+        if self.memory_.Y.shape[1] != n_labels or self.teacher_.above.shape[0] != n_labels:
+            raise ValueError(f"memory and teacher do not have {n_labels:,} labels")
+        if len(self.teacher_.rarity) != self.n_terms_:
+            raise ValueError(f"the teacher does not know {self.n_terms_:,} words")
+        taught = checks.array("taught_", self.taught_, np.bool_, (None,))
+        checks.whole("taught_", len(taught), most=n_labels)
 
     def state(self) -> dict[str, Any]:
         """Return the state without what is written beside it, the calibration as arrays."""

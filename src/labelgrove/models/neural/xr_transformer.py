@@ -36,6 +36,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -45,6 +46,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, Views
@@ -64,6 +66,7 @@ from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
+from labelgrove.models.neural.saved_weights import with_saved_weights
 from labelgrove.models.neural.scorers.outputs import LinearOutput
 from labelgrove.models.neural.scorers.pooled import PooledScorer
 from labelgrove.models.neural.scorers.sparse_output import SparseOutput
@@ -241,9 +244,9 @@ class XrTransformer(FineTuning, NeuralClassifier):
         Classifier.set_state(self, {k: v for k, v in state.items() if k not in apart})
         self.input_ = self._input()
         self.input_.set_state(reads)
-        self.reader_ = self.input_.reader(self.n_labels_)
-        self.reader_.load_state_dict(
-            {k.removeprefix(READER): torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        own = {name.removeprefix(READER): value for name, value in weights.items()}
+        self.reader_ = with_saved_weights(
+            partial(self.input_.reader, self.n_labels_), own, self.name
         )
 
     def write(self, folder: Path) -> None:
@@ -256,7 +259,16 @@ class XrTransformer(FineTuning, NeuralClassifier):
         """Read what `write` wrote."""
         model = super(NeuralClassifier, cls).read(folder)
         model.linear_ = MODELS.read(folder / LINEAR)
+        with checks.reading(folder):
+            if model.linear_.n_labels_ != model.n_labels_:
+                raise ValueError(f"the linear half does not have {model.n_labels_:,} labels")
         return model
+
+    def check_state(self) -> None:
+        """Refuse an encoder of other tokens."""
+        Classifier.check_state(self)
+        if checks.whole("n_terms_", self.n_terms_) != self.input_.n_terms:
+            raise ValueError(f"n_terms_ is {self.n_terms_:,} instead of {self.input_.n_terms:,}")
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

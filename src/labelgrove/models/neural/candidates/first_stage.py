@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
@@ -217,3 +218,6 @@ class FirstStageLabels(Candidates):
     def read(self, folder: Path) -> None:
         """Read what `write` wrote."""
         self.first = FirstStage.read(folder)
+        with checks.reading(folder):
+            if self.first.model.n_labels_ > self.n_labels:
+                raise ValueError(f"the first stage has more than {self.n_labels:,} labels")

@@ -413,7 +413,9 @@ class TreeLabels(Candidates):
             prefix, levels = f"tree{len(self.trees)}.", list[NDArray[np.int32]]()
             while f"{prefix}{len(levels)}" in state:
                 levels.append(state[f"{prefix}{len(levels)}"])
-            self.trees.append(LabelTree(levels))
+            self.trees.append(LabelTree.checked(levels))
+            if self.trees[-1].n_labels != n_labels:
+                raise ValueError(f"a tree ends in {self.trees[-1].n_labels:,} labels")
 
 
 def too_few(n_labels: int, max_leaf: int) -> str:

@@ -174,6 +174,11 @@ class Input(ABC):
     saves_memory: ClassVar[str] = "lower batch or length"
     windows: Windows | None = None
 
+    @property
+    @abstractmethod
+    def n_terms(self) -> int:
+        """Number of different tokens that readers have vectors for."""
+
     @abstractmethod
     def view(self) -> ViewSpec:
         """Return the features that it needs."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.settings import setting
@@ -21,7 +22,7 @@ from labelgrove.text.encoded_texts import EncodedTexts, text_key
 from labelgrove.text.known_words import TEXTS, language_note
 from labelgrove.text.pretrained import EXTRA, load_tokenizer
 from labelgrove.text.static import normalized
-from labelgrove.text.tokenizing import FastTokenizer, as_bytes
+from labelgrove.text.tokenizing import FastTokenizer, as_bytes, check_numbers
 
 FEW = 100  # texts up to which none are looked up on disk or kept there
 TRIAL = 64  # texts that tell how long all take
@@ -126,7 +127,9 @@ class EncoderEmbeddings(Featurizer):
             elif unread.add(key, unread.n_texts + i):
                 new.append(text)
         unread.n_texts += len(texts)
-        unread.tokens.append(self._reader.batch(new, self.sentences_.n_read))
+        ids, offsets = self._reader.batch(new, self.sentences_.n_read)
+        check_numbers(ids, self.sentences_.n_terms)
+        unread.tokens.append((ids, offsets))
         return rows
 
     def _encoded(
@@ -177,6 +180,11 @@ class EncoderEmbeddings(Featurizer):
     ) -> None:
         self.sentences_, self.fingerprint_, self.tokenizer_ = sentences, fingerprint, tokenizer
         self._reader = FastTokenizer(tokenizer, EXTRA)
+
+    def check_state(self) -> None:
+        """Refuse what is no tokenizer."""
+        checks.array("tokenizer_", self.tokenizer_, np.uint8, (None,))
+        checks.texts("fingerprint_", [self.fingerprint_])
 
 
 class _Unread:

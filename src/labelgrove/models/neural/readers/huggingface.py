@@ -21,6 +21,16 @@ TOLD: dict[str, Pooling] = {
     "pooling_mode_lasttoken": "last",
     "pooling_mode_mean_tokens": "mean",
 }
+MOST_LAYERS = 1000  # of a config that is believed; each costs time to build
+# what a config can say of code to fetch and run; a saved one is built without it
+NAMES_CODE = {
+    "auto_map",
+    "attn_implementation",
+    "_attn_implementation",
+    "experts_implementation",
+    "_experts_implementation",
+    "quantization_config",
+}
 
 
 class Framed(NamedTuple):
@@ -157,12 +167,15 @@ def pooled(states: Tensor, pooling: Pooling, ends: Tensor, counted: Tensor) -> T
 def load_encoder(name: str) -> nn.Module:
     """Return a pretrained transformer from a folder or the Hugging Face hub, in float32.
 
+    Weights are read from safetensors only: other files may hold pickled objects.
+
     Parameters
     ----------
     name
         A folder, or a name on the hub; see `labelgrove.text.pretrained.load_pretrained`.
     """
-    return _encoder_only(load_pretrained(name, "model", "AutoModel", dtype=torch.float32), name)
+    found = load_pretrained(name, "model", "AutoModel", use_safetensors=True, dtype=torch.float32)
+    return _encoder_only(found, name)
 
 
 def skeleton(name: str) -> nn.Module:
@@ -170,7 +183,14 @@ def skeleton(name: str) -> nn.Module:
     transformers = need("transformers", EXTRA, "a pretrained encoder")
     config = load_pretrained(name, "model", "AutoConfig")
     with torch.device("meta"):
-        return _encoder_only(transformers.AutoModel.from_config(config), name)
+        try:
+            found = transformers.AutoModel.from_config(config, trust_remote_code=False)
+        except Exception as error:  # the library raises all kinds
+            raise InputError(
+                f"transformers has no model for {name}, of type {config.model_type!r}, and code "
+                "that a model brings along is not run: choose another"
+            ) from error
+        return _encoder_only(found, name)
 
 
 def config_of(encoder: nn.Module) -> str:
@@ -183,9 +203,29 @@ def from_config(config: str) -> nn.Module:
     """Return a transformer like that which `config_of` was asked about, with any weights."""
     transformers = need("transformers", EXTRA, "a pretrained encoder")
     weights = need("transformers.initialization", EXTRA, "a pretrained encoder")
-    built = transformers.AutoConfig.for_model(**json.loads(config))
+    told = {name: value for name, value in json.loads(config).items() if name not in NAMES_CODE}
+    for name, value in told.items():
+        if "layer" in name and isinstance(value, int) and value > MOST_LAYERS:
+            raise ValueError(f"{name} is {value:,}, more than any transformer has")
+    built = transformers.AutoConfig.for_model(**told)
     with weights.no_init_weights():  # they are put into it next
-        return _encoder_only(transformers.AutoModel.from_config(built, dtype=torch.float32), "")
+        found = transformers.AutoModel.from_config(
+            built, trust_remote_code=False, dtype=torch.float32
+        )
+        return _encoder_only(found, "")
+
+
+def check_saved(encoder: nn.Module, specials: Specials, pooling: Any) -> None:
+    """Refuse, of a file, tokens or segments that a transformer has no vector for."""
+    if pooling not in TOLD.values():
+        raise ValueError(f"pooling must be one of {', '.join(TOLD.values())}, got {pooling!r:.60}")
+    rows = encoder.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    if specials.n_terms > rows:
+        raise ValueError(f"there are {specials.n_terms:,} tokens and {rows:,} vectors of them")
+    types = getattr(_config(encoder), "type_vocab_size", None)
+    most = max((specials.text_type, *specials.before_types, *specials.behind_types))
+    if types and most >= types:
+        raise ValueError(f"segment {most} of a transformer that knows {types}")
 
 
 def _encoder_only(model: Any, name: str) -> nn.Module:

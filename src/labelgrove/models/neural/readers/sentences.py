@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -11,11 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.readers.transformer import TransformerReader
+from labelgrove.models.neural.saved_weights import with_saved_weights
 from labelgrove.models.neural.training.batches import by_length, first_words, padded
 from labelgrove.models.neural.training.devices import device_of
 from labelgrove.models.neural.training.threads import limited_threads
@@ -145,16 +148,20 @@ class SentenceEncoder:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Return the one that had this state."""
-        encoder = huggingface.from_config(state["config"])
         weights = {
-            name.removeprefix(WEIGHTS): torch.from_numpy(np.array(value))
+            name.removeprefix(WEIGHTS): value
             for name, value in state.items()
             if name.startswith(WEIGHTS)
         }
-        encoder.load_state_dict(weights)
+        build = partial(huggingface.from_config, state["config"])
+        encoder = with_saved_weights(build, weights, "encoder")
         specials = Specials.from_json(state["specials"])
+        huggingface.check_saved(encoder, specials, state["pooling"])
         reader = TransformerReader(encoder, specials, state["pooling"])
-        return cls(reader, state["length"])
+        found = cls(reader, checks.whole("length", state["length"], least=1))
+        checks.whole("length", found.n_read, least=1)
+        checks.whole("length", found.length, most=huggingface.longest_input(encoder) or 2**31)
+        return found
 
 
 def check_encoder(name: str) -> None:

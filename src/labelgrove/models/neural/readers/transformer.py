@@ -204,6 +204,12 @@ class TransformerInput(Input):
             )
 
     @property
+    def n_terms(self) -> int:
+        """Number of different tokens that readers have vectors for."""
+        assert self.specials is not None
+        return self.specials.n_terms
+
+    @property
     def windows(self) -> Windows:  # type: ignore[override]
         """What is read of a text at once, and how often."""
         assert self.specials is not None
@@ -246,6 +252,8 @@ class TransformerInput(Input):
         assert self.pooled_by is not None
         if not self._loads:
             encoder = huggingface.from_config(self.config)
+            self.check(encoder, self.specials, self.specials.n_terms)
+            huggingface.check_saved(encoder, self.specials, self.pooled_by)
         else:
             encoder = self._learning(huggingface.load_encoder(self.encoder))
             if self.lora:

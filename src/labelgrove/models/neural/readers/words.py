@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from labelgrove.core import checks
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, ViewSpec
@@ -122,6 +123,11 @@ class TableInput(Input):
                 "(length) or more: what follows is not read"
             )
 
+    @property
+    def n_terms(self) -> int:
+        """Number of different tokens that readers have vectors for."""
+        return self.shape[0]
+
     def begin_with(self, table: NDArray[np.float32]) -> None:
         """Let readers begin with these vectors, shape (n_terms, d)."""
         self.table, self.shape = torch.from_numpy(table), table.shape
@@ -148,7 +154,7 @@ class TableInput(Input):
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over the size of the table."""
-        n_terms, size = state["shape"]
+        n_terms, size = (checks.whole("shape", each, least=1) for each in state["shape"])
         self.shape = (n_terms, size)
 
 
