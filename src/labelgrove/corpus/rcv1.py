@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import IO
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import COMPRESSIONS, lines, suffix
+from labelgrove.core.files import COMPRESSIONS, LINE, lines, suffix
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
@@ -264,7 +265,7 @@ def _news_items(folder: Path, wanted: Wanted) -> Iterator[Found | None]:
         folders.sort()
         for number, name in _numbered(files):
             path = Path(here, name)
-            yield _item(number, wanted, path.read_bytes, str(path))
+            yield _item(number, wanted, partial(path.open, "rb"), str(path))
         for name in sorted(files):
             if name.lower().endswith(".zip"):
                 yield from _zipped(Path(here, name), wanted)
@@ -277,7 +278,7 @@ def _zipped(path: Path, wanted: Wanted) -> Iterator[Found | None]:
         raise InputError(f"cannot read {path}: {error}; copy it again") from error
     with archive:
         for number, name in _numbered(archive.namelist()):
-            yield _item(number, wanted, partial(archive.read, name), f"{path}/{name}")
+            yield _item(number, wanted, partial(archive.open, name), f"{path}/{name}")
 
 
 def _numbered(names: list[str]) -> list[tuple[int, str]]:
@@ -286,9 +287,9 @@ def _numbered(names: list[str]) -> list[tuple[int, str]]:
     return sorted((int(item[1]), name) for item, name in matches if item)
 
 
-def _item(number: int, wanted: Wanted, read: Callable[[], bytes], name: str) -> Found | None:
+def _item(number: int, wanted: Wanted, opened: Callable[[], IO[bytes]], name: str) -> Found | None:
     try:
-        return (number, _text(read(), number)) if wanted(number) else None
+        return (number, _text(_read(opened), number)) if wanted(number) else None
     except expat.ExpatError as error:
         problem = f"the XML cannot be read: {expat.ErrorString(error.code)}"
         return BadRowError(problem, name, error.lineno)
@@ -296,6 +297,14 @@ def _item(number: int, wanted: Wanted, read: Callable[[], bytes], name: str) -> 
         return BadRowError(str(error), name)
     except _DAMAGED as error:
         return BadRowError(f"the file cannot be read: {error}", name)
+
+
+def _read(opened: Callable[[], IO[bytes]]) -> bytes:
+    with opened() as file:
+        content = file.read(LINE + 1)
+    if len(content) > LINE:
+        raise RowError(f"the news item has more than {LINE:,} bytes, which none of RCV1 has")
+    return content
 
 
 def _text(content: bytes, number: int) -> str:

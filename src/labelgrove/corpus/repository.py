@@ -213,7 +213,10 @@ def _read_matrix(path: Path) -> csr_array:
     check_file(path)
     try:
         with path.open("rb") as file:  # load_npz leaves a file that is no zip open
-            Y = csr_array(load_npz(file))
+            Y = load_npz(file)
+            if hasattr(Y, "check_format"):
+                Y.check_format(full_check=True)  # compiled code would follow bad indices
+            Y = csr_array(Y)
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(f"cannot read {path} as a sparse matrix of scipy: {error}") from error
     Y.sum_duplicates()
