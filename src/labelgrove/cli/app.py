@@ -25,6 +25,7 @@ from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
+from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
 from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
@@ -86,7 +87,7 @@ for command in (
 
 def _version(shown: bool) -> None:
     if shown:
-        print(f"labelgrove {__version__}")
+        show(f"labelgrove {__version__}")
         raise typer.Exit
 
 
@@ -130,6 +131,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, code: int) -> int:
     line = " ".join(message.split())
-    if line and sys.stderr is not None:  # there is no line where the help was shown instead
-        print(f"labelgrove: {line}", file=sys.stderr)
+    if line:  # there is none where the help was shown instead
+        warn(f"labelgrove: {line}")
     return code

@@ -10,6 +10,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_apart, check_different
+from labelgrove.cli.terminal import show
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -74,10 +75,10 @@ def combine(
     if agreements:
         print_report_table(overlap_table(agreements))
     if held is not None:
-        print(combined.learned_.told_thresholds())
-    print(f"saved to {out}")
+        show(combined.learned_.told_thresholds())
+    show(f"saved to {out}")
     if held is None:
-        print("its probabilities are not calibrated, and may be too high: give --valid FILE")
+        show("its probabilities are not calibrated, and may be too high: give --valid FILE")
 
 
 def _agreements(

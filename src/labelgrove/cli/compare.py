@@ -11,6 +11,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_different
+from labelgrove.cli.terminal import show
 
 if TYPE_CHECKING:
     from labelgrove.report.comparison import Comparison
@@ -85,11 +86,11 @@ def compare(
         return
     for table in results.tables:
         print_report_table(table)
-        print()
+        show()
     for note in results.notes:
-        print(note)
+        show(note)
     for file in filter(None, outputs.values()):
-        print(f"written to {file}")
+        show(f"written to {file}")
 
 
 @dataclass(frozen=True)

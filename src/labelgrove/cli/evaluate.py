@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.terminal import show
 from labelgrove.core.extras import need
 
 
@@ -61,9 +62,9 @@ def evaluate(
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         for note in scores.notes:
-            print(note)
+            show(note)
         if report is not None:
-            print(f"written to {report}")
+            show(f"written to {report}")
 
 
 def _places(at: str) -> tuple[int, ...]:

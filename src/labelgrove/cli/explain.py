@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.terminal import show
+from labelgrove.core.printable import one_line, printable
 from labelgrove.report.page import Section, page, paragraph
 from labelgrove.report.reasons import (
     FAINTEST,
@@ -60,7 +62,7 @@ def explain(
         sections = [_section(each, text) for each in explanations]
         options.write_output(html, page("Why these labels", sections))
         if not json_file.alone(json_to):
-            print(f"written to {html}")
+            show(f"written to {html}")
 
 
 def _print(explained: Explained, text: str) -> None:
@@ -69,9 +71,9 @@ def _print(explained: Explained, text: str) -> None:
     from labelgrove.cli.tables import print_report_table
 
     console = Console(highlight=False)
-    console.print(f"{explained.name}  {explained.known}", style="bold", markup=False)
+    console.print(one_line(f"{explained.name}  {explained.known}"), style="bold", markup=False)
     console.print(coloured(text, shares_of(explained.reasons, len(text))))
-    console.print(heaviest(explained.reasons), markup=False)
+    console.print(one_line(heaviest(explained.reasons)), markup=False)
     if explained.reasons.parts:
         console.print(parts_of_score(explained.reasons.parts), markup=False)
     if explained.reasons.neighbours:
@@ -98,5 +100,5 @@ def coloured(text: str, shares: Sequence[float]) -> Text:
         depth = round(255 - 175 * abs(share))
         colour = f"#{depth:02x}ff{depth:02x}" if share > 0 else f"#ff{depth:02x}{depth:02x}"
         visible = abs(share) >= FAINTEST
-        shown.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
+        shown.append(printable(piece), Style(color="black", bgcolor=colour) if visible else Style())
     return shown

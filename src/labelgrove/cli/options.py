@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from labelgrove.cli.terminal import warn
+
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus
@@ -155,7 +157,7 @@ def say_skipped(*corpora: Corpus | None) -> None:
     """Say how many bad rows were skipped, also when progress is quiet."""
     for corpus in corpora:
         if corpus is not None and corpus.skipped:
-            print(f"{corpus.name}: {corpus.skipped:,} bad rows skipped", file=sys.stderr)
+            warn(f"{corpus.name}: {corpus.skipped:,} bad rows skipped")
 
 
 def read_threshold(value: str | None) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import options
+from labelgrove.core.printable import printable_json
 
 if TYPE_CHECKING:
     from labelgrove.core.types import Document
@@ -54,7 +55,7 @@ def tag(
             {"label": tag.label, "name": tag.name, "score": round(tag.score, 6)} for tag in tags
         ]
         line = {"id": document.id, "labels": labels}
-        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.write(printable_json(json.dumps(line, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
     options.say_skipped(corpus)
 

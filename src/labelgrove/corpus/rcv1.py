@@ -13,6 +13,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 from xml.parsers import expat
@@ -265,7 +266,7 @@ def _news_items(folder: Path, wanted: Wanted) -> Iterator[Found | None]:
         folders.sort()
         for number, name in _numbered(files):
             path = Path(here, name)
-            yield _item(number, wanted, partial(path.open, "rb"), str(path))
+            yield _item(number, wanted, partial(FileIO, path), str(path))
         for name in sorted(files):
             if name.lower().endswith(".zip"):
                 yield from _zipped(Path(here, name), wanted)

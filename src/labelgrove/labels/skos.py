@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 from xml.parsers import expat
@@ -67,12 +68,17 @@ def _parsed(rdflib: Any, data: bytes, form: str, source: str) -> Any:
     """Return a file's content as a graph of rdflib."""
     if form == "xml":
         _check_entities(data, source)
+    # rdflib would print addresses that it doubts, with their control characters
+    log, silent = logging.getLogger("rdflib"), logging.NullHandler()
+    log.addHandler(silent)
     graph = rdflib.Graph()
     try:
         graph.parse(data=data, format=form, publicID=BASE)
     except Exception as error:  # each parser of rdflib has errors of its own
         first = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{source} is not valid {form}: {first}") from error
+    finally:
+        log.removeHandler(silent)
     return graph
 
 
