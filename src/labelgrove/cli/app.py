@@ -28,8 +28,9 @@ from labelgrove.cli.tag import tag
 from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
-from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
+from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
 
+LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
 app = typer.Typer(
@@ -60,7 +61,19 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno == errno.ENOSPC:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise StorageError("no space left on the disk for the output") from error
-            raise
+            if error.filename is None:
+                raise
+            reason = error.strerror or type(error).__name__
+            raise StorageError(f"cannot use {os.fsdecode(error.filename)}: {reason}") from error
+        except RuntimeError as error:
+            if LOOP not in str(error):
+                raise
+            raise InputError(f"{error}: the link leads back to itself; remove it") from error
+        except MemoryError as error:
+            raise StorageError(
+                "this needs more memory than there is: use fewer documents, fewer labels or a "
+                "smaller model, or a larger machine"
+            ) from error
         finally:
             close_progress()
 

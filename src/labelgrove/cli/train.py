@@ -96,6 +96,8 @@ def train(
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
+    if not out.name:
+        raise InputError(f"--out {out} is no folder for a tagger; choose a folder in it")
     folder = out.with_name(f"{out.name}.run")
     if resume and not overwrite and not folder.exists() and (out / storage.MANIFEST).is_file():
         raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")

@@ -238,7 +238,7 @@ def _plain(value: Any) -> Any:
 def _parse(path: Path) -> Json:
     try:
         return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: {error}; save the model again") from error
 
 

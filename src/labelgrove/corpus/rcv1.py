@@ -26,13 +26,13 @@ from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import COMPRESSIONS, LINE, lines, suffix
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
+from labelgrove.corpus.rows import DIGITS, RowError, clean_text, decoded, shown, whole_number
 
 PARTS = {"train": range(2286, 26151), "test": range(26151, 810597)}
 QRELS = "rcv1-v2.topics.qrels"
 _LAST = PARTS["test"].stop - 1
 _START = re.compile(r"\.I[ \t]+(\d+)\s*", re.ASCII)
-_ITEM = re.compile(r"(\d+)newsML\.xml", re.ASCII | re.IGNORECASE)
+_ITEM = re.compile(r"(\d{1,20})newsML\.xml", re.ASCII | re.IGNORECASE)
 _DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 
 Wanted = Callable[[int], bool]
@@ -183,6 +183,10 @@ def _find_qrels(folder: Path) -> Path:
     )
 
 
+def _is_number(field: bytes) -> bool:
+    return field.isdigit() and len(field) <= DIGITS
+
+
 class _Topics:
     """The topics of all documents, 2.6 million lines ``E11 2286 1``, in less than 10 MB."""
 
@@ -193,7 +197,7 @@ class _Topics:
             fields = line.split()
             if not fields:
                 continue
-            if len(fields) != 3 or not fields[1].isdigit() or fields[2] != b"1":
+            if len(fields) != 3 or not _is_number(fields[1]) or fields[2] != b"1":
                 raise BadRowError(
                     "a line must be a topic, the number of a document and 1, such as "
                     f"'E11 2286 1', got {shown(line.decode('utf-8', 'replace').strip())}",
@@ -231,7 +235,7 @@ def _tokens(path: Path, wanted: Wanted) -> Iterator[Found]:
             if not start:
                 got = shown(head.decode("utf-8", "replace").strip())
                 raise RowError(f"a document must begin with a line such as '.I 2286', got {got}")
-            if wanted(number := int(start[1])):
+            if wanted(number := whole_number(start[1])):
                 yield number, _words(body)
         except RowError as problem:
             yield BadRowError(str(problem), str(path), place)
