@@ -14,7 +14,7 @@ from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import Fields, RowError, Separator, decoded, shown
 
-LONG_NUMBER = "holds a number of thousands of digits, which must be a string"
+LONG_NUMBER = "a number has thousands of digits and must be a string"
 
 
 class JsonLines(CorpusReader):
@@ -81,8 +81,8 @@ def _parsed(line: bytes) -> dict[str, Any]:
                 "the file is one JSON array; write one object a line, as jq -c '.[]' does"
             ) from error
         if not isinstance(error, json.JSONDecodeError):
-            wrong = "nests too deep" if isinstance(error, RecursionError) else LONG_NUMBER
-            raise RowError(f"the line {wrong}: {shown(text.strip())}") from error
+            wrong = "it nests too deep" if isinstance(error, RecursionError) else LONG_NUMBER
+            raise RowError(f"not JSON that can be read, {wrong}: {shown(text.strip())}") from error
         raise RowError(f"not JSON ({error}): {shown(text.strip())}") from error
     if not isinstance(row, dict):
         raise RowError(
