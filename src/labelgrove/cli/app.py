@@ -23,6 +23,7 @@ from labelgrove.cli.models import models
 from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
+from labelgrove.cli.sign import sign
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.terminal import show, warn
@@ -93,6 +94,7 @@ for command in (
     combine,
     tune,
     serve,
+    sign,
     models,
 ):
     app.command()(_guarded(command))

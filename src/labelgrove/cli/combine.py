@@ -36,6 +36,7 @@ def combine(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -57,7 +58,10 @@ def combine(
         check_apart(folder, out, "combine")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    taggers = {str(folder): Tagger.load(folder, progress=progress) for folder in folders}
+    taggers = {
+        str(folder): Tagger.load(folder, progress=progress, require_signature=require_signature)
+        for folder in folders
+    }
     combined = Tagger.combine([*taggers.values()])
     combined.set_threads(threads)
     held = reading.open(valid) if valid else None

@@ -48,6 +48,7 @@ def compare(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
@@ -70,7 +71,7 @@ def compare(
         need("matplotlib", "report", "a page with figures")  # before the work
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
     if _are_taggers(sources, test):
-        asked = _Asked(metrics, threshold, seed, threads, quiet)
+        asked = _Asked(metrics, threshold, seed, threads, require_signature, quiet)
         results = findings(_on_one_set(sources, test, asked, reading))
     else:
         results = findings(_over_sets(sources, metrics))
@@ -101,6 +102,7 @@ class _Asked:
     threshold: str | None
     seed: int
     threads: int | None
+    require_signature: Path | None
     quiet: bool
 
 
@@ -142,6 +144,7 @@ def _on_one_set(
         threshold=options.read_threshold(asked.threshold),
         threads=asked.threads,
         progress=progress,
+        require_signature=asked.require_signature,
     )
     comparison = compare(contestants, corpus, metrics=metrics, seed=asked.seed, progress=progress)
     options.say_skipped(corpus)

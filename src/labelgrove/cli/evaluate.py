@@ -27,6 +27,7 @@ def evaluate(
         typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
     ] = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
@@ -42,7 +43,7 @@ def evaluate(
     if report is not None:
         need("matplotlib", "report", "--report")  # said before the work
     progress = options.open_progress(quiet)
-    tagger = Tagger.load(folder, progress=progress)
+    tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
     corpus = reading.open(source)
     chosen = options.read_threshold(threshold)

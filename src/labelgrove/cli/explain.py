@@ -38,6 +38,7 @@ def explain(
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
     json_to: json_file.Option = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Show which words of a text spoke for a label (green) and which against it (red).
@@ -49,7 +50,10 @@ def explain(
     options.check_output("--html", html)
     json_file.check(json_to)
     progress = options.open_progress(quiet)
-    tagger, explanations = Tagger.load(folder, progress=progress), []
+    tagger, explanations = (
+        Tagger.load(folder, progress=progress, require_signature=require_signature),
+        [],
+    )
     with progress.task("explaining", len(label or ()) or k, "labels") as shown:
         for each in explained(tagger, text, label or [], k):
             explanations.append(each)

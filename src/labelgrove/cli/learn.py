@@ -39,6 +39,7 @@ def learn(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -55,7 +56,7 @@ def learn(
     check_apart(folder, out, "learn")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    before = Tagger.load(folder, progress=progress)
+    before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     before.model_.check_remembers()
     before.set_threads(threads)
     corpus = reading.open(source)

@@ -35,6 +35,13 @@ Labels = Annotated[
     Path | None,
     typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
 ]
+RequireSignature = Annotated[
+    Path | None,
+    typer.Option(
+        help="Load a tagger only if this public key has signed it ('labelgrove sign').",
+        show_default=False,
+    ),
+]
 Threshold = Annotated[
     str | None,
     typer.Option(

@@ -55,6 +55,7 @@ def retrain(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -79,7 +80,7 @@ def retrain(
     if json_to is not None and any(is_same(json_to, file) for file in files):
         raise typer.BadParameter(f"{json_to} holds the feedback: write the result elsewhere")
     progress = options.open_progress(quiet)
-    before = Tagger.load(folder, progress=progress)
+    before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     check_retrains(before.learned_)
     before.set_threads(threads)
     corpus = reading.open(source)

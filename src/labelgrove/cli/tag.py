@@ -28,6 +28,7 @@ def tag(
     k: Annotated[int, typer.Option("-k", help="Labels per document at most.", min=1)] = 5,
     threshold: options.Threshold = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -43,7 +44,7 @@ def tag(
     from labelgrove.tagger.thresholds import untuned_note
 
     progress = options.open_progress(quiet or text is not None)
-    tagger = Tagger.load(folder, progress=progress)
+    tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
     chosen = options.read_threshold(threshold)

@@ -131,7 +131,11 @@ def holds_work(folder: Path) -> bool:
 
 
 def read_manifest(
-    folder: str | os.PathLike[str], *, verify: bool = True, progress: Progress | None = None
+    folder: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    progress: Progress | None = None,
+    signed_by: str | os.PathLike[str] | None = None,
 ) -> dict[str, Json]:
     """Return the manifest of a saved folder after checking that the folder is whole.
 
@@ -143,7 +147,11 @@ def read_manifest(
         Compare checksums too, not only names and sizes; this reads every file once.
     progress
         Where it is shown that a large folder is read.
+    signed_by
+        The file of a public key that must have signed the manifest; None for no signature.
     """
+    if signed_by is not None and not verify:
+        raise InputError("a signature covers the checksums, so they must be compared too")
     source = Path(folder)
     if not source.exists():
         raise InputError(f"no such folder: {source}")
@@ -161,6 +169,10 @@ def read_manifest(
         )
     if manifest.get("checksum") != _manifest_checksum(manifest):
         raise DamagedError(f"{path} was altered: its checksum does not fit; save the model again")
+    if signed_by is not None:
+        from labelgrove.core.signing import check_signature
+
+        check_signature(source, manifest, signed_by)
     _check_sizes(source, manifest["files"])
     if verify:
         _check_sums(source, manifest["files"], progress or Silent())

@@ -63,7 +63,9 @@ class Served:
         self, name: str, folder: str, settings: Settings, progress: Progress | None = None
     ) -> None:
         self.name = name
-        self.manifest = storage.read_manifest(folder, progress=progress)
+        self.manifest = storage.read_manifest(
+            folder, progress=progress, signed_by=settings.signed_by
+        )
         self.tagger = Tagger.load(folder, verify=False)  # it was, a moment ago
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
         self.card = self._card(storage.size(folder))

@@ -55,10 +55,14 @@ def save(
 
 
 def load(
-    folder: str | os.PathLike[str], *, verify: bool, progress: Progress | None
+    folder: str | os.PathLike[str],
+    *,
+    verify: bool,
+    progress: Progress | None,
+    signed_by: str | os.PathLike[str] | None = None,
 ) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     """Return what `save` was given."""
-    manifest = storage.read_manifest(folder, verify=verify, progress=progress)
+    manifest = storage.read_manifest(folder, verify=verify, progress=progress, signed_by=signed_by)
     if manifest.get("part") != "tagger":
         raise InputError(f"{folder} holds a {manifest.get('part')!r}, not a tagger")
     source = Path(folder)
