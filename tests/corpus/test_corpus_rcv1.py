@@ -301,3 +301,12 @@ def test_a_folder_that_may_not_be_read(items):
         assert "cannot read PATH/disk1" in complaint(items)
     finally:
         (items / "disk1").chmod(0o700)
+
+
+def test_a_news_item_that_unpacks_to_too_much(items):
+    path = items / "disk2" / "19960901.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("26151newsML.xml", b" " * (1 << 26) + b" ")
+    assert path.stat().st_size < 500_000
+    message = complaint(items, "test")
+    assert "26151newsML.xml: the news item has more than 67,108,864 bytes" in message

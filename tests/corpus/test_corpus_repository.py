@@ -154,3 +154,13 @@ def test_wrong_matrix(tmp_path):
     assert "several files of labels beside it (Y.train.npz, Y.trn.npz)" in complaint(path)
     with pytest.raises(InputError, match="name a file in it"):
         read_corpus(tmp_path)
+
+
+def test_a_matrix_whose_indices_point_nowhere(tmp_path):
+    (tmp_path / "X.trn.txt").write_text("Wind\nSun\n")
+    Y = csr_array(np.array([[0, 1], [1, 0]]))
+    Y.indices[0] = 10**6
+    save_npz(tmp_path / "Y.trn.npz", Y)
+    message = complaint(tmp_path / "X.trn.txt")
+    assert "cannot read" in message
+    assert "indices" in message

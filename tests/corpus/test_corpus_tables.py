@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from labelgrove.core.errors import BadRowError, InputError
+from labelgrove.core.files import LINE
 from labelgrove.corpus import Document, read_corpus
 from labelgrove.corpus.rows import RowError, Separator, guess_separator
 
@@ -233,3 +234,11 @@ def test_row_errors_know_their_file(tmp_path):
     with pytest.raises(BadRowError) as raised:
         read(path)
     assert (raised.value.file, raised.value.line) == (str(path), 2)
+
+
+def test_parquet_with_a_value_that_unpacks_to_too_much(tmp_path):
+    path = tmp_path / "docs.parquet"
+    columns = {"text": ["x" * (LINE + 1)], "labels": ["a"]}
+    parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 10_000
+    assert "more than 67,108,864 bytes a row in the column 'text'" in complaint(path)

@@ -166,3 +166,93 @@ def test_broken_skos_is_named(tmp_path: Path, suffix: str) -> None:
     path = written(tmp_path / f"e.{suffix}", empty if suffix == "rdf" else "")
     with pytest.raises(InputError, match="no SKOS concepts"):
         read_vocabulary(path)
+
+
+def entity_bomb(depth: int) -> str:
+    entities = '<!ENTITY a0 "lol">' + "".join(
+        f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, depth)
+    )
+    return RDF_XML.replace("<rdf:RDF", f"<!DOCTYPE r [{entities}]><rdf:RDF", 1).replace(
+        "bee", f"&a{depth - 1};"
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ('<!ENTITY a "b"><!ENTITY c "&a;&a;">', "entity 'c' holds another one"),
+        (f'<!ENTITY a "{"b" * 300}">', "entity 'a' has more than 256 characters"),
+        ('<!ENTITY a SYSTEM "file:///etc/hostname">', "entity 'a' lies in another file"),
+        ('<!ENTITY % a "b">', "entity 'a' is a parameter"),
+        (f'<!ATTLIST p q CDATA "{"b" * 300}">', "default of 'q' in <p> has more than 256"),
+    ],
+)
+def test_entities_that_stand_for_much_are_refused(
+    tmp_path: Path, declared: str, message: str
+) -> None:
+    pytest.importorskip("rdflib")
+    text = RDF_XML.replace("<rdf:RDF", f"<!DOCTYPE r [{declared}]><rdf:RDF", 1)
+    path = written(tmp_path / "labels.rdf", text)
+    with pytest.raises(InputError, match=message) as problem:
+        read_vocabulary(path)
+    assert "convert the file to Turtle" in str(problem.value)
+
+
+def test_an_entity_bomb_takes_no_time(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    path = written(tmp_path / "labels.rdf", entity_bomb(12))
+    assert path.stat().st_size < 1_200
+    with pytest.raises(InputError, match="entity 'a1' holds another one"):
+        read_vocabulary(path)
+
+
+def test_entities_that_abbreviate_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    text = RDF_XML.replace(
+        "<rdf:RDF", '<!DOCTYPE r [<!ENTITY e "http://example.org/">]><rdf:RDF', 1
+    )
+    text = text.replace('"http://example.org/b"', '"&e;b"')
+    vocabulary = read_vocabulary(written(tmp_path / "labels.rdf", text))
+    assert vocabulary.concepts["http://example.org/b"].name == "bee"
+
+
+RELATIVE = {
+    "ttl": "@prefix s: <http://www.w3.org/2004/02/skos/core#> .\n<#bee> a s:Concept ; s:prefLabel "
+    '"bee" ; s:broader <insects/all> .\n',
+    "rdf": RDF_XML.replace("http://example.org/b", "#bee").replace(
+        "http://example.org/a", "insects/all"
+    ),
+}
+
+
+@pytest.mark.parametrize("suffix", ["ttl", "rdf"])
+def test_relative_addresses_do_not_depend_on_the_current_folder(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rdflib")
+    path = written(tmp_path / f"labels.{suffix}", RELATIVE[suffix])
+    here = read_vocabulary(path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert read_vocabulary(path) == here
+    assert here.concepts == {
+        "#bee": Concept("bee", ("insects/all",)),
+        "insects/all": Concept("insects/all"),
+    }
+
+
+def test_a_base_in_the_file_counts(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    text = "@base <http://example.org/> .\n" + RELATIVE["ttl"]
+    vocabulary = read_vocabulary(written(tmp_path / "labels.ttl", text))
+    assert sorted(vocabulary.concepts) == [
+        "http://example.org/#bee",
+        "http://example.org/insects/all",
+    ]
+
+
+def test_a_file_that_is_a_concept_itself_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    text = "<> a <http://www.w3.org/2004/02/skos/core#Concept> .\n"
+    with pytest.raises(InputError, match="says of itself"):
+        read_vocabulary(written(tmp_path / "labels.ttl", text))

@@ -24,12 +24,15 @@ from labelgrove.cli.models import models
 from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
+from labelgrove.cli.sign import sign
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
+from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
-from labelgrove.core.errors import LabelgroveError, StoppedError, StorageError
+from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
 
+LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
 app = typer.Typer(
@@ -60,7 +63,19 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno == errno.ENOSPC:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise StorageError("no space left on the disk for the output") from error
-            raise
+            if error.filename is None:
+                raise
+            reason = error.strerror or type(error).__name__
+            raise StorageError(f"cannot use {os.fsdecode(error.filename)}: {reason}") from error
+        except RuntimeError as error:
+            if LOOP not in str(error):
+                raise
+            raise InputError(f"{error}: the link leads back to itself; remove it") from error
+        except MemoryError as error:
+            raise StorageError(
+                "this needs more memory than there is: use fewer documents, fewer labels or a "
+                "smaller model, or a larger machine"
+            ) from error
         finally:
             close_progress()
 
@@ -81,6 +96,7 @@ for command in (
     tune,
     serve,
     doctor,
+    sign,
     models,
 ):
     app.command()(_guarded(command))
@@ -88,7 +104,7 @@ for command in (
 
 def _version(shown: bool) -> None:
     if shown:
-        print(f"labelgrove {__version__}")
+        show(f"labelgrove {__version__}")
         raise typer.Exit
 
 
@@ -132,6 +148,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, code: int) -> int:
     line = " ".join(message.split())
-    if line and sys.stderr is not None:  # there is no line where the help was shown instead
-        print(f"labelgrove: {line}", file=sys.stderr)
+    if line:  # there is none where the help was shown instead
+        warn(f"labelgrove: {line}")
     return code

@@ -10,6 +10,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_apart, check_different
+from labelgrove.cli.terminal import show
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -35,6 +36,7 @@ def combine(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -56,7 +58,10 @@ def combine(
         check_apart(folder, out, "combine")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    taggers = {str(folder): Tagger.load(folder, progress=progress) for folder in folders}
+    taggers = {
+        str(folder): Tagger.load(folder, progress=progress, require_signature=require_signature)
+        for folder in folders
+    }
     combined = Tagger.combine([*taggers.values()])
     combined.set_threads(threads)
     held = reading.open(valid) if valid else None
@@ -74,10 +79,10 @@ def combine(
     if agreements:
         print_report_table(overlap_table(agreements))
     if held is not None:
-        print(combined.learned_.told_thresholds())
-    print(f"saved to {out}")
+        show(combined.learned_.told_thresholds())
+    show(f"saved to {out}")
     if held is None:
-        print("its probabilities are not calibrated, and may be too high: give --valid FILE")
+        show("its probabilities are not calibrated, and may be too high: give --valid FILE")
 
 
 def _agreements(

@@ -11,6 +11,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_different
+from labelgrove.cli.terminal import show
 
 if TYPE_CHECKING:
     from labelgrove.report.comparison import Comparison
@@ -47,6 +48,7 @@ def compare(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
@@ -69,7 +71,7 @@ def compare(
         need("matplotlib", "report", "a page with figures")  # before the work
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
     if _are_taggers(sources, test):
-        asked = _Asked(metrics, threshold, seed, threads, quiet)
+        asked = _Asked(metrics, threshold, seed, threads, require_signature, quiet)
         results = findings(_on_one_set(sources, test, asked, reading))
     else:
         results = findings(_over_sets(sources, metrics))
@@ -85,11 +87,11 @@ def compare(
         return
     for table in results.tables:
         print_report_table(table)
-        print()
+        show()
     for note in results.notes:
-        print(note)
+        show(note)
     for file in filter(None, outputs.values()):
-        print(f"written to {file}")
+        show(f"written to {file}")
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class _Asked:
     threshold: str | None
     seed: int
     threads: int | None
+    require_signature: Path | None
     quiet: bool
 
 
@@ -141,6 +144,7 @@ def _on_one_set(
         threshold=options.read_threshold(asked.threshold),
         threads=asked.threads,
         progress=progress,
+        require_signature=asked.require_signature,
     )
     comparison = compare(contestants, corpus, metrics=metrics, seed=asked.seed, progress=progress)
     options.say_skipped(corpus)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import options
+from labelgrove.cli.terminal import show
 
 TEXTS = (
     "We train a neural network to translate sentences between languages for which hardly any "
@@ -37,7 +38,7 @@ def demo(
     storage.check_free(out, overwrite=True)
     sample = Path(__file__).parents[1] / "samples" / "arxiv"
     progress = options.open_progress(quiet)
-    print("3,000 abstracts from arXiv with their categories; 1,000 others to score on.\n")
+    show("3,000 abstracts from arXiv with their categories; 1,000 others to score on.\n")
     tagger = Tagger(options.DEFAULT_MODEL, seed=seed, threads=threads)
     tagger.fit(
         read_corpus(sample / "train.jsonl.gz"),
@@ -48,15 +49,15 @@ def demo(
     print_scores(f"{tagger.model_.name} on 1,000 abstracts it has not seen, %", scores)
     for text, tags in zip(TEXTS, tagger.tag(TEXTS, k=5), strict=True):
         rows = [[tag.label, tag.name, f"{tag.score:.2f}"] for tag in tags]
-        print()
+        show()
         print_table(f'"{text}"', ["label", "name", "probability"], rows, words=2)
         words = [
             evidence.text for evidence in tagger.explain(text, tags[0].label) if evidence.weight > 0
         ]
-        print(f"What spoke for {tags[0].name}: {', '.join(words[:5])}")
+        show(f"What spoke for {tags[0].name}: {', '.join(words[:5])}")
     tagger.save(out, overwrite=True, progress=progress)
     program = _program()
-    print(
+    show(
         f"\nThe tagger is in {out}. A page to use it with, at http://127.0.0.1:8000:\n"
         f"  {program} serve {out}\n"
         "Next, with it or with your own file "

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.terminal import show
 from labelgrove.core.extras import need
 
 
@@ -26,6 +27,7 @@ def evaluate(
         typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
     ] = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     context: typer.Context,
@@ -41,7 +43,7 @@ def evaluate(
     if report is not None:
         need("matplotlib", "report", "--report")  # said before the work
     progress = options.open_progress(quiet)
-    tagger = Tagger.load(folder, progress=progress)
+    tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
     corpus = reading.open(source)
     chosen = options.read_threshold(threshold)
@@ -61,9 +63,9 @@ def evaluate(
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         for note in scores.notes:
-            print(note)
+            show(note)
         if report is not None:
-            print(f"written to {report}")
+            show(f"written to {report}")
 
 
 def _places(at: str) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.terminal import show
+from labelgrove.core.printable import one_line, printable
 from labelgrove.report.page import Section, page, paragraph
 from labelgrove.report.reasons import (
     FAINTEST,
@@ -36,6 +38,7 @@ def explain(
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
     json_to: json_file.Option = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Show which words of a text spoke for a label (green) and which against it (red).
@@ -47,7 +50,10 @@ def explain(
     options.check_output("--html", html)
     json_file.check(json_to)
     progress = options.open_progress(quiet)
-    tagger, explanations = Tagger.load(folder, progress=progress), []
+    tagger, explanations = (
+        Tagger.load(folder, progress=progress, require_signature=require_signature),
+        [],
+    )
     with progress.task("explaining", len(label or ()) or k, "labels") as shown:
         for each in explained(tagger, text, label or [], k):
             explanations.append(each)
@@ -60,7 +66,7 @@ def explain(
         sections = [_section(each, text) for each in explanations]
         options.write_output(html, page("Why these labels", sections))
         if not json_file.alone(json_to):
-            print(f"written to {html}")
+            show(f"written to {html}")
 
 
 def _print(explained: Explained, text: str) -> None:
@@ -69,9 +75,9 @@ def _print(explained: Explained, text: str) -> None:
     from labelgrove.cli.tables import print_report_table
 
     console = Console(highlight=False)
-    console.print(f"{explained.name}  {explained.known}", style="bold", markup=False)
+    console.print(one_line(f"{explained.name}  {explained.known}"), style="bold", markup=False)
     console.print(coloured(text, shares_of(explained.reasons, len(text))))
-    console.print(heaviest(explained.reasons), markup=False)
+    console.print(one_line(heaviest(explained.reasons)), markup=False)
     if explained.reasons.parts:
         console.print(parts_of_score(explained.reasons.parts), markup=False)
     if explained.reasons.neighbours:
@@ -98,5 +104,5 @@ def coloured(text: str, shares: Sequence[float]) -> Text:
         depth = round(255 - 175 * abs(share))
         colour = f"#{depth:02x}ff{depth:02x}" if share > 0 else f"#ff{depth:02x}{depth:02x}"
         visible = abs(share) >= FAINTEST
-        shown.append(piece, Style(color="black", bgcolor=colour) if visible else Style())
+        shown.append(printable(piece), Style(color="black", bgcolor=colour) if visible else Style())
     return shown

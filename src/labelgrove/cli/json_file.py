@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove.cli import options
+from labelgrove.core.printable import printable_json
 
 STANDARD_OUTPUT = Path("-")
 
@@ -40,6 +41,6 @@ def write(json_file: Path | None, record: Any) -> None:
     if json_file is None:
         return
     if alone(json_file):
-        sys.stdout.write(as_json(record))
+        sys.stdout.write(printable_json(as_json(record)))
     else:
         options.write_output(json_file, as_json(record))

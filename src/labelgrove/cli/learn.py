@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_apart, is_same
+from labelgrove.cli.terminal import show, warn
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -39,6 +39,7 @@ def learn(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -55,16 +56,15 @@ def learn(
     check_apart(folder, out, "learn")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    before = Tagger.load(folder, progress=progress)
+    before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     before.model_.check_remembers()
     before.set_threads(threads)
     corpus = reading.open(source)
     judged = reading.open(test) if test else None
     if test is not None and is_same(source, test):
-        print(
+        warn(
             f"--test {test} is what it learns from: scores will tell what it remembers, not how "
-            "well it tags",
-            file=sys.stderr,
+            "well it tags"
         )
     after = before.learn(corpus, vocabulary=labels, progress=progress)
     options.say_skipped(corpus)
@@ -82,9 +82,9 @@ def learn(
         return
     if scores is not None:
         print_before_and_after(f"{after.model_.name} on {test}, %", *scores)
-    print(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
+    show(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
     if scores is None:
-        print(
+        show(
             "probabilities and thresholds are still those of before: "
             f"'labelgrove evaluate {out} TEST' tells how well they do"
         )

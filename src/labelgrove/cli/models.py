@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from labelgrove.cli import json_file
+from labelgrove.cli.terminal import show
 
 
 def models(
@@ -32,7 +33,7 @@ def models(
         for name, entry in MODELS.entries().items()
     ]
     print_table("", ["model", "what it is good for", "paper", "needs"], rows, words=4)
-    print("\nlabelgrove models NAME lists the settings of one.")
+    show("\nlabelgrove models NAME lists the settings of one.")
 
 
 def _settings(name: str) -> None:
@@ -41,7 +42,7 @@ def _settings(name: str) -> None:
     from labelgrove.models import MODELS
 
     rows, entry = settings(name), MODELS.entries()[name]
-    print(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
+    show(f"{name}: {entry.summary}" + (f" ({entry.paper})" if entry.paper else "") + "\n")
     table = [
         [row.setting, row.default, row.range, f"{row.meaning} Allowed: {row.allowed}."]
         for row in rows

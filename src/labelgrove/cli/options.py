@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from labelgrove.cli.terminal import warn
+
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus
@@ -32,6 +34,13 @@ Model = Annotated[str | None, typer.Option(help="Model; 'labelgrove models' list
 Labels = Annotated[
     Path | None,
     typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
+]
+RequireSignature = Annotated[
+    Path | None,
+    typer.Option(
+        help="Load a tagger only if this public key has signed it ('labelgrove sign').",
+        show_default=False,
+    ),
 ]
 Threshold = Annotated[
     str | None,
@@ -155,7 +164,7 @@ def say_skipped(*corpora: Corpus | None) -> None:
     """Say how many bad rows were skipped, also when progress is quiet."""
     for corpus in corpora:
         if corpus is not None and corpus.skipped:
-            print(f"{corpus.name}: {corpus.skipped:,} bad rows skipped", file=sys.stderr)
+            warn(f"{corpus.name}: {corpus.skipped:,} bad rows skipped")
 
 
 def read_threshold(value: str | None) -> Any:

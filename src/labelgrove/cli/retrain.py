@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_not_inside, is_same
+from labelgrove.cli.terminal import show, warn
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -55,6 +55,7 @@ def retrain(
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -79,7 +80,7 @@ def retrain(
     if json_to is not None and any(is_same(json_to, file) for file in files):
         raise typer.BadParameter(f"{json_to} holds the feedback: write the result elsewhere")
     progress = options.open_progress(quiet)
-    before = Tagger.load(folder, progress=progress)
+    before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     check_retrains(before.learned_)
     before.set_threads(threads)
     corpus = reading.open(source)
@@ -190,7 +191,7 @@ def _warn(lesson: _Lesson, before: Tagger, folder: Path, source: Path, test: Pat
             "learned: scores after are too high by them"
         )
     for line in said:
-        print(line, file=sys.stderr)
+        warn(line)
 
 
 def _scores(
@@ -240,24 +241,24 @@ def _tell(
         place = test or f"{several(n, 'held-out document')} of the feedback"
         print_before_and_after(f"{after.model_.name} on {place}, %", *scores)
     if test is None:
-        print(_judged_by(n, of, folder))
+        show(_judged_by(n, of, folder))
     if scores is not None and (judges := scores[0].documents) < FEW:
-        print(f"so few as {several(judges, 'document')} say little: the figures may be luck")
-    print(
+        show(f"so few as {several(judges, 'document')} say little: the figures may be luck")
+    show(
         f"learned from {several(of - n, 'document')} of feedback: {lesson.changes.corrected:,} "
         f"corrected and {lesson.changes.confirmed:,} confirmed in {source}, {lesson.added:,} added"
     )
     if lesson.bare:
-        print(f"{lesson.bare:,} of them without a label: they count as having none of them")
+        show(f"{lesson.bare:,} of them without a label: they count as having none of them")
     new, lost = len(record["new_labels"]), len(record["lost_labels"])
-    print(f"{several(new, 'new label')}, {several(after.labels_.n_labels, 'label')} together")
+    show(f"{several(new, 'new label')}, {several(after.labels_.n_labels, 'label')} together")
     if lost:
-        print(f"{several(lost, 'label')} of {folder} without a document now")
-    print(f"saved to {out}")
+        show(f"{several(lost, 'label')} of {folder} without a document now")
+    show(f"saved to {out}")
     if is_same(folder, out):
-        print("a service that has it open loads it by POST /v1/reload or the signal SIGHUP")
+        show("a service that has it open loads it by POST /v1/reload or the signal SIGHUP")
     else:
-        print(f"'labelgrove serve {out}' serves it")
+        show(f"'labelgrove serve {out}' serves it")
 
 
 def _judged_by(n: int, of: int, folder: Path) -> str:

@@ -50,6 +50,13 @@ def serve(
         int | None,
         typer.Option(help="Requests of a client in a minute.", min=1, rich_help_panel=SAFETY),
     ] = None,
+    require_signature: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve taggers only if this public key has signed them, also after a reload.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,6 +150,7 @@ def serve(
         keys=read_keys(api_keys) if api_keys else (),
         hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
         addresses=not allow_host and not near,
+        signed_by=str(require_signature.resolve()) if require_signature else None,
         threads=threads,
         workers=workers,
         batch=batch_size,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from labelgrove.cli.terminal import show
+from labelgrove.core.printable import one_line
+
 if TYPE_CHECKING:
     from labelgrove.report.tables import Table as ReportTable
     from labelgrove.tagger import Scores
@@ -29,14 +32,16 @@ def print_table(
     from rich.text import Text
 
     if title:
-        print(title)
+        show(title)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < words else "right", overflow="fold")
+        table.add_column(
+            Text(one_line(column)), justify="left" if number < words else "right", overflow="fold"
+        )
     console = Console(highlight=False)
     star = "" if console.is_terminal else BEST
     for i, row in enumerate(rows):
-        cells = enumerate(row)
+        cells = enumerate(map(one_line, row))
         table.add_row(
             *(Text(star + cell, "bold") if (i, j) in bold else Text(cell) for j, cell in cells)
         )
@@ -88,10 +93,10 @@ def print_before_and_after(title: str, before: Scores, after: Scores) -> None:
     """Print the scores of two taggers on the same documents, and what to know of each."""
     print_comparison(title, before, after)
     for note in before.notes:
-        print(note if note in after.notes else f"before: {note}")
+        show(note if note in after.notes else f"before: {note}")
     for note in after.notes:
         if note not in before.notes:
-            print(f"after: {note}")
+            show(f"after: {note}")
 
 
 def _change(value: float) -> str:

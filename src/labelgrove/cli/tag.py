@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import options
+from labelgrove.core.printable import printable_json
 
 if TYPE_CHECKING:
     from labelgrove.core.types import Document
@@ -27,6 +28,7 @@ def tag(
     k: Annotated[int, typer.Option("-k", help="Labels per document at most.", min=1)] = 5,
     threshold: options.Threshold = None,
     threads: options.Threads = None,
+    require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
     *,
     reading: options.ReadingOptions,
@@ -42,7 +44,7 @@ def tag(
     from labelgrove.tagger.thresholds import untuned_note
 
     progress = options.open_progress(quiet or text is not None)
-    tagger = Tagger.load(folder, progress=progress)
+    tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
     corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
     chosen = options.read_threshold(threshold)
@@ -54,7 +56,7 @@ def tag(
             {"label": tag.label, "name": tag.name, "score": round(tag.score, 6)} for tag in tags
         ]
         line = {"id": document.id, "labels": labels}
-        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.write(printable_json(json.dumps(line, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
     options.say_skipped(corpus)
 

@@ -13,6 +13,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.recipes import read_recipe, settings_of
+from labelgrove.cli.terminal import show
 from labelgrove.core.errors import InputError, StoppedError
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def train(
     if valid is not None and validation is not None:
         raise typer.BadParameter("give either --valid or --validation")
     out = out.resolve()
+    if not out.name:
+        raise InputError(f"--out {out} is no folder for a tagger; choose a folder in it")
     folder = out.with_name(f"{out.name}.run")
     if resume and not overwrite and not folder.exists() and (out / MANIFEST).is_file():
         raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
@@ -117,7 +120,7 @@ def train(
         needed = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
         json_file.write(json_to, needed._asdict())
         if not json_file.alone(json_to):
-            print(_told(needed))
+            show(_told(needed))
         return
     run = Run(folder=folder, resume=resume, progress=progress)
     learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
@@ -179,8 +182,8 @@ def tell(tagger: Tagger, out: Path) -> None:
 
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
-        print(tagger.learned_.told_thresholds())
-    print(f"saved to {out}")
+        show(tagger.learned_.told_thresholds())
+    show(f"saved to {out}")
 
 
 def _told(estimate: Estimate) -> str:

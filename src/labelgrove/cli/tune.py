@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.recipes import OF_TEXT, parted, read_recipe, settings_of, write_recipe
+from labelgrove.cli.terminal import show, warn
 from labelgrove.core.errors import MissingExtraError, StoppedError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def tune(
         }
         told = [str(each) for pair in more.items() if pair[1] is not None for each in pair]
         command = ["labelgrove", "train", str(source), "--recipe", str(out / RECIPE), *told]
-        print(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
+        show(f"train it by: {shlex.join([*command, *reading.words()])} --out TAGGER")
     if not train:
         return
     from labelgrove.cli.train import learn_and_save, tell
@@ -162,7 +162,7 @@ def _write(result: Search, out: Path, command: str) -> None:
     try:
         options.write_output(out / REPORT, search_report(result, command))
     except MissingExtraError as error:
-        print(f"no report: {error}", file=sys.stderr)
+        warn(f"no report: {error}")
 
 
 def _show(result: Search, out: Path) -> None:
@@ -177,12 +177,12 @@ def _show(result: Search, out: Path) -> None:
     assert best.score is not None
     rows.append([f"{name}, %", shown, f"{100 * best.score:.2f}"])
     print_table("", ["", "default", f"best: trial {best.number}"], rows)
-    print(
+    show(
         f"{len(result.trials)} trials: {result.count('finished')} finished, "
         f"{result.count('pruned')} given up early, {result.count('failed')} failed"
     )
-    print(
+    show(
         f"the best score was selected among {result.count('finished')} on the same "
         f"{result.facts['documents to judge by']:,} documents and is optimistic: test on others"
     )
-    print(f"recipe, trials and report are in {out}")
+    show(f"recipe, trials and report are in {out}")

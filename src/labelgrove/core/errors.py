@@ -119,5 +119,9 @@ class DamagedError(StorageError):
     """A saved folder is incomplete, cut short or altered."""
 
 
+class SignatureError(StorageError):
+    """A saved folder is not signed, or not by the key that is asked for."""
+
+
 class NewerFormatError(StorageError):
     """A saved folder was written by a newer labelgrove."""

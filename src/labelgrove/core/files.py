@@ -1,4 +1,8 @@
-"""Files as lines of bytes, decompressed on the way."""
+"""Files as lines of bytes, decompressed on the way.
+
+A small file can hold a very long line once it is decompressed, so the length of a line is limited,
+and so is the size of a file that is read whole.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,6 +21,9 @@ from labelgrove.core.extras import need
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 CHUNK = 1 << 18
+LINE = 1 << 26  # bytes of a line; a book has a million or two
+WHOLE = 1 << 30  # bytes of a file that is read whole
+ZSTD_PIECE = 1 << 10  # a block of 4 bytes may hold 128 KiB, so this many bytes give 32 MiB at most
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -42,12 +50,15 @@ def check_file(path: Path) -> None:
 def lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file with their line ends, without a byte order mark.
 
-    A file that cannot be opened or decompressed raises; compressed ones say after which line.
+    A file that cannot be opened or decompressed raises, and so does one with a line of more than
+    `LINE` bytes; the error has the number of the line.
     """
     number = 0
     try:
         with _opened(path) as stream:
-            for line in stream:
+            for line in iter(partial(stream.readline, LINE + 1), b""):
+                if len(line) > LINE:
+                    raise _too_long(path, number + 1)
                 if number == 0:
                     line = _without_mark(line, path)
                 number += 1
@@ -66,6 +77,31 @@ def lines(path: Path) -> Iterator[bytes]:
         ) from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def content(path: Path, most: int = WHOLE) -> bytes:
+    """Return a whole file, decompressed; one of more than ``most`` bytes raises."""
+    pieces, size = [], 0
+    for line in lines(path):
+        size += len(line)
+        if size > most:
+            packed = " once it is decompressed" if path.suffix.lower() in COMPRESSIONS else ""
+            raise BadRowError(
+                f"the file has more than {most:,} bytes{packed}; it is read into memory as a "
+                "whole, so divide it, or leave out what is not needed",
+                str(path),
+            )
+        pieces.append(line)
+    return b"".join(pieces)
+
+
+def _too_long(path: Path, number: int) -> BadRowError:
+    return BadRowError(
+        f"the line has more than {LINE:,} bytes; write each document on a line of its own, and cut "
+        "longer texts",
+        str(path),
+        number,
+    )
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:
@@ -113,12 +149,12 @@ class _Zstd(io.RawIOBase):
         while not self._ready:
             compressed = b"" if self._frame is None else self._frame.unused_data
             if self._frame is None or self._frame.eof:
-                compressed = compressed or self._file.read(CHUNK)
+                compressed = compressed or self._file.read(ZSTD_PIECE)
                 if not compressed:
                     return 0
                 self._frame = self._library.ZstdDecompressor().decompressobj()
             else:
-                compressed = self._file.read(CHUNK)
+                compressed = self._file.read(ZSTD_PIECE)
                 if not compressed:
                     raise EOFError("the last frame has no end")
             try:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO, TypeVar
 
+from labelgrove.core.printable import printable
+
 T = TypeVar("T")
 
 
@@ -131,7 +133,7 @@ class Lines(Progress):
 
     def say(self, message: str) -> None:
         """Print one line."""
-        print(message, file=self._stream or sys.stderr, flush=True)
+        print(printable(message), file=self._stream or sys.stderr, flush=True)
 
 
 class _BarTask(Task):
@@ -166,7 +168,7 @@ class Bars(Progress):
         from rich import progress as rich_progress
 
         columns = (
-            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TextColumn("{task.description}", markup=False),
             rich_progress.BarColumn(),
             rich_progress.TextColumn("{task.completed:,} {task.fields[unit]}{task.fields[facts]}"),
             rich_progress.TimeElapsedColumn(),
@@ -174,14 +176,16 @@ class Bars(Progress):
             rich_progress.TimeRemainingColumn(),
         )
         with rich_progress.Progress(*columns, console=self._console) as bars:
-            number = bars.add_task(title, total=total, unit=unit, facts="", completed=done)
+            number = bars.add_task(
+                printable(title), total=total, unit=unit, facts="", completed=done
+            )
             yield _BarTask(bars, number)
             if total is None:
                 bars.update(number, total=bars.tasks[0].completed)
 
     def say(self, message: str) -> None:
         """Print one line above the bars."""
-        self._console.print(message, highlight=False, markup=False)
+        self._console.print(printable(message), highlight=False, markup=False)
 
 
 def for_stream(stream: TextIO) -> Progress:

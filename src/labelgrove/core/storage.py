@@ -150,6 +150,7 @@ def read_folder(
     *,
     verify: bool = True,
     progress: Progress | None = None,
+    signed_by: str | os.PathLike[str] | None = None,
 ) -> T:
     """Read a saved folder and return the result: all of it is of one save.
 
@@ -167,13 +168,21 @@ def read_folder(
         Compare checksums too, not only names and sizes; this reads every file once.
     progress
         Where it is shown that a large folder is read.
+    signed_by
+        The file of a public key that must have signed the manifest; None for no signature.
     """
+    if signed_by is not None and not verify:
+        raise InputError("a signature covers the checksums, so they must be compared too")
     source, shown = Path(folder), progress or Silent()
     if replacing.bring_back(source.resolve()):
         shown.say(f"{source} was moved aside by a process that was stopped: it is back")
 
     def checked(place: Path) -> T:
         manifest = parse_manifest(place)
+        if signed_by is not None:
+            from labelgrove.core.signing import check_signature
+
+            check_signature(place, manifest, signed_by)
         check_files(place, manifest)
         if verify:
             check_sums(place, manifest, f"loading {source}", shown)
@@ -183,16 +192,22 @@ def read_folder(
 
 
 def read_manifest(
-    folder: str | os.PathLike[str], *, verify: bool = True, progress: Progress | None = None
+    folder: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    progress: Progress | None = None,
+    signed_by: str | os.PathLike[str] | None = None,
 ) -> dict[str, Json]:
     """Return the manifest of a saved folder after checking that the folder is whole.
 
     Parameters
     ----------
-    folder, verify, progress
+    folder, verify, progress, signed_by
         As of `read_folder`.
     """
-    return read_folder(folder, lambda _, manifest: manifest, verify=verify, progress=progress)
+    return read_folder(
+        folder, lambda _, manifest: manifest, verify=verify, progress=progress, signed_by=signed_by
+    )
 
 
 def write_values(folder: Path, values: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import check_file, lines
+from labelgrove.core.files import LINE, check_file, content, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_labels, clean_text, decoded
@@ -116,7 +116,7 @@ class AnnifFolder(CorpusReader):
     def _rows(self) -> Iterator[Document | BadRowError]:
         for text in sorted(self._path.glob("*.txt")):
             try:
-                content = b"".join(lines(text)).decode()
+                written = content(text, LINE).decode()
                 labels = self._labels(text)
             except UnicodeDecodeError as error:
                 place = error.object.count(b"\n", 0, error.start) + 1
@@ -125,7 +125,7 @@ class AnnifFolder(CorpusReader):
             except BadRowError as error:
                 yield error
             else:
-                yield Document(clean_text(content), labels, text.stem)
+                yield Document(clean_text(written), labels, text.stem)
 
     def _labels(self, text: Path) -> tuple[str, ...]:
         for suffix in (".tsv", ".key"):

@@ -14,6 +14,8 @@ from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import Fields, RowError, Separator, decoded, shown
 
+LONG_NUMBER = "a number has thousands of digits and must be a string"
+
 
 class JsonLines(CorpusReader):
     """Documents of a JSON lines file; blank lines are passed over.
@@ -78,6 +80,9 @@ def _parsed(line: bytes) -> dict[str, Any]:
             raise RowError(
                 "the file is one JSON array; write one object a line, as jq -c '.[]' does"
             ) from error
+        if not isinstance(error, json.JSONDecodeError):
+            wrong = "it nests too deep" if isinstance(error, RecursionError) else LONG_NUMBER
+            raise RowError(f"not JSON that can be read, {wrong}: {shown(text.strip())}") from error
         raise RowError(f"not JSON ({error}): {shown(text.strip())}") from error
     if not isinstance(row, dict):
         raise RowError(

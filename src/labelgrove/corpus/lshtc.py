@@ -17,7 +17,7 @@ from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.repository import featured
-from labelgrove.corpus.rows import RowError, clean_id, clean_text, decoded, shown
+from labelgrove.corpus.rows import RowError, clean_id, clean_text, decoded, shown, whole_number
 
 NOT_TOLD = ("0",)  # what the challenges wrote for the labels of test documents
 RECORD = 5  # lines
@@ -129,7 +129,7 @@ class LshtcTexts(CorpusReader):
         wrong = next((label for label in ids if not (label.isascii() and label.isdigit())), None)
         if wrong is not None:
             raise RowError(f"labels must be numbers separated by spaces, got {shown(wrong)}")
-        numbers = tuple(dict.fromkeys(str(int(label)) for label in ids))
+        numbers = tuple(dict.fromkeys(str(whole_number(label)) for label in ids))
         text = text.strip()
         if text.startswith("<") and text.endswith(">"):
             text = _between_tags(text, "fourth")

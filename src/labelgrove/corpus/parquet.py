@@ -1,4 +1,4 @@
-"""Parquet files, read a few thousand rows at a time."""
+"""Parquet files, read some rows at a time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import check_file
+from labelgrove.core.files import LINE, check_file
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
 
-BATCH = 1024
+BATCH = 128  # rows decoded at once; each may be a long text that takes few bytes in the file
 
 
 class Parquet(CorpusReader):
@@ -76,6 +76,7 @@ class Parquet(CorpusReader):
                 present = file.schema_arrow.names
                 self._check(present)
                 used = [name for name in columns or self._fields.names() if name in present]
+                self._check_size(file.metadata, used)
                 for batch in file.iter_batches(BATCH, columns=used):
                     yield from _listed(batch)
         except (pyarrow.ArrowException, OSError) as error:
@@ -89,6 +90,18 @@ class Parquet(CorpusReader):
             self._fields.check(present)
         except RowError as problem:
             raise BadRowError(str(problem), self.name) from problem
+
+    def _check_size(self, metadata: Any, used: list[str]) -> None:
+        """Raise for values that would fill the memory once they are decompressed."""
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            for column in map(group.column, range(group.num_columns)):
+                name = column.path_in_schema.partition(".")[0]
+                if name in used and column.total_uncompressed_size > LINE * max(group.num_rows, 1):
+                    raise InputError(
+                        f"{self._path} has more than {LINE:,} bytes a row in the column {name!r}; "
+                        "cut the texts"
+                    )
 
     def _find_separator(self) -> Separator:
         if self._separator is None:

@@ -13,7 +13,9 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import FileIO
 from pathlib import Path, PurePosixPath
+from typing import IO
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -21,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import COMPRESSIONS, lines, suffix
+from labelgrove.core.files import COMPRESSIONS, LINE, lines, suffix
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
+from labelgrove.corpus.rows import DIGITS, RowError, clean_text, decoded, shown, whole_number
 
 PARTS = {"train": range(2286, 26151), "test": range(26151, 810597)}
 QRELS = "rcv1-v2.topics.qrels"
 _LAST = PARTS["test"].stop - 1
 _START = re.compile(r"\.I[ \t]+(\d+)\s*", re.ASCII)
-_ITEM = re.compile(r"(\d+)newsML\.xml", re.ASCII | re.IGNORECASE)
+_ITEM = re.compile(r"(\d{1,20})newsML\.xml", re.ASCII | re.IGNORECASE)
 _DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 
 Wanted = Callable[[int], bool]
@@ -181,6 +183,10 @@ def _find_qrels(folder: Path) -> Path:
     )
 
 
+def _is_number(field: bytes) -> bool:
+    return field.isdigit() and len(field) <= DIGITS
+
+
 class _Topics:
     """The topics of all documents, 2.6 million lines ``E11 2286 1``, in less than 10 MB."""
 
@@ -191,7 +197,7 @@ class _Topics:
             fields = line.split()
             if not fields:
                 continue
-            if len(fields) != 3 or not fields[1].isdigit() or fields[2] != b"1":
+            if len(fields) != 3 or not _is_number(fields[1]) or fields[2] != b"1":
                 raise BadRowError(
                     "a line must be a topic, the number of a document and 1, such as "
                     f"'E11 2286 1', got {shown(line.decode('utf-8', 'replace').strip())}",
@@ -229,7 +235,7 @@ def _tokens(path: Path, wanted: Wanted) -> Iterator[Found]:
             if not start:
                 got = shown(head.decode("utf-8", "replace").strip())
                 raise RowError(f"a document must begin with a line such as '.I 2286', got {got}")
-            if wanted(number := int(start[1])):
+            if wanted(number := whole_number(start[1])):
                 yield number, _words(body)
         except RowError as problem:
             yield BadRowError(str(problem), str(path), place)
@@ -264,7 +270,7 @@ def _news_items(folder: Path, wanted: Wanted) -> Iterator[Found | None]:
         folders.sort()
         for number, name in _numbered(files):
             path = Path(here, name)
-            yield _item(number, wanted, path.read_bytes, str(path))
+            yield _item(number, wanted, partial(FileIO, path), str(path))
         for name in sorted(files):
             if name.lower().endswith(".zip"):
                 yield from _zipped(Path(here, name), wanted)
@@ -277,7 +283,7 @@ def _zipped(path: Path, wanted: Wanted) -> Iterator[Found | None]:
         raise InputError(f"cannot read {path}: {error}; copy it again") from error
     with archive:
         for number, name in _numbered(archive.namelist()):
-            yield _item(number, wanted, partial(archive.read, name), f"{path}/{name}")
+            yield _item(number, wanted, partial(archive.open, name), f"{path}/{name}")
 
 
 def _numbered(names: list[str]) -> list[tuple[int, str]]:
@@ -286,9 +292,9 @@ def _numbered(names: list[str]) -> list[tuple[int, str]]:
     return sorted((int(item[1]), name) for item, name in matches if item)
 
 
-def _item(number: int, wanted: Wanted, read: Callable[[], bytes], name: str) -> Found | None:
+def _item(number: int, wanted: Wanted, opened: Callable[[], IO[bytes]], name: str) -> Found | None:
     try:
-        return (number, _text(read(), number)) if wanted(number) else None
+        return (number, _text(_read(opened), number)) if wanted(number) else None
     except expat.ExpatError as error:
         problem = f"the XML cannot be read: {expat.ErrorString(error.code)}"
         return BadRowError(problem, name, error.lineno)
@@ -296,6 +302,14 @@ def _item(number: int, wanted: Wanted, read: Callable[[], bytes], name: str) -> 
         return BadRowError(str(error), name)
     except _DAMAGED as error:
         return BadRowError(f"the file cannot be read: {error}", name)
+
+
+def _read(opened: Callable[[], IO[bytes]]) -> bytes:
+    with opened() as file:
+        content = file.read(LINE + 1)
+    if len(content) > LINE:
+        raise RowError(f"the news item has more than {LINE:,} bytes, which none of RCV1 has")
+    return content
 
 
 def _text(content: bytes, number: int) -> str:

@@ -18,7 +18,7 @@ from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import RowError, clean_text, decoded, shown
+from labelgrove.corpus.rows import RowError, clean_text, decoded, shown, whole_number
 
 _HEADER = re.compile(r"\s*(\d+)[ \t]+(\d+)[ \t]+(\d+)\s*", re.ASCII)
 _LABELS = re.compile(r"\d+(,\d+)*", re.ASCII)
@@ -98,7 +98,10 @@ class FeatureLines(CorpusReader):
                 self.name,
                 1,
             )
-        n, features, labels = map(int, match.groups())
+        try:
+            n, features, labels = map(whole_number, match.groups())
+        except RowError as problem:
+            raise BadRowError(str(problem), self.name, 1) from problem
         return n, features, labels
 
 
@@ -110,7 +113,7 @@ def featured(labels: str, features: str) -> Document:
     if not _FEATURES.fullmatch(text):
         wrong = next(pair for pair in text.split() if not _FEATURES.fullmatch(pair))
         raise RowError(f"features must be number:value, got {shown(wrong)}")
-    numbers = [str(int(label)) for label in labels.split(",") if label]
+    numbers = [str(whole_number(label)) for label in labels.split(",") if label]
     return Document(text, tuple(dict.fromkeys(numbers)))
 
 
@@ -124,9 +127,9 @@ def _within(line: str, n_features: int, n_labels: int) -> Document:
         if int(label) >= n_labels:
             raise RowError(f"label {label} is not below the {n_labels:,} labels of the header")
     if document.text:
-        highest = int(np.fromstring(document.text.replace(":", " "), sep=" ")[::2].max())
+        highest = np.fromstring(document.text.replace(":", " "), sep=" ")[::2].max()
         if highest >= n_features:
-            raise RowError(f"feature {highest} is not below the {n_features:,} of the header")
+            raise RowError(f"feature {highest:.0f} is not below the {n_features:,} of the header")
     return document
 
 
@@ -213,7 +216,10 @@ def _read_matrix(path: Path) -> csr_array:
     check_file(path)
     try:
         with path.open("rb") as file:  # load_npz leaves a file that is no zip open
-            Y = csr_array(load_npz(file))
+            Y = load_npz(file)
+            if hasattr(Y, "check_format"):
+                Y.check_format(full_check=True)  # compiled code would follow bad indices
+            Y = csr_array(Y)
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(f"cannot read {path} as a sparse matrix of scipy: {error}") from error
     Y.sum_duplicates()

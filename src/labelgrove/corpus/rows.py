@@ -17,6 +17,8 @@ from typing import Any
 
 from labelgrove.core.types import Document
 
+DIGITS = 100  # of a number; no label, feature or document needs more
+
 
 class RowError(Exception):
     """What is wrong with a row, to be completed by its file and line."""
@@ -31,6 +33,13 @@ def decoded(line: bytes) -> str:
             f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not UTF-8; "
             "convert the file to UTF-8"
         ) from error
+
+
+def whole_number(digits: str | bytes) -> int:
+    """Return digits as a number, or raise a `RowError` if there are far too many."""
+    if len(digits) > DIGITS:
+        raise RowError(f"a number of {len(digits):,} digits is too long; at most {DIGITS} are read")
+    return int(digits)
 
 
 @dataclass(frozen=True)

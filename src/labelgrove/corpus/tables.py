@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labelgrove.core.errors import BadRowError
-from labelgrove.core.files import check_file, lines
+from labelgrove.core.files import LINE, check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The limit of 131,072 characters is below a long document. Without any limit a quote that is
 # never closed would take the rest of the file into memory.
-csv.field_size_limit(max(csv.field_size_limit(), 1 << 28))
+csv.field_size_limit(max(csv.field_size_limit(), LINE))
 
 
 class TableFile(CorpusReader):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
+from xml.parsers import expat
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
@@ -11,6 +13,9 @@ from labelgrove.labels.vocabulary import Concept
 
 FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+BASE = "http://relative.invalid/"  # stands before relative addresses while a file is parsed
+ENTITY = 256  # characters of an entity; the start of an address needs fewer
+CHUNK = 1 << 16
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
@@ -19,15 +24,14 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
 
     A concept is what is said to be a ``skos:Concept``, or stands on a side of broader or
     narrower; in a file without any such statement, what has a prefLabel. What only another file
-    describes keeps its address as name.
+    describes keeps its address as name. A relative address in a file without a base stays as it is
+    written, wherever the file lies.
+
+    Entities of XML may only abbreviate: one that holds others, is long, or lies in another file is
+    an error, since a few of them can stand for gigabytes.
     """
     rdflib = need("rdflib", "skos", f"reading {source}")
-    graph = rdflib.Graph()
-    try:
-        graph.parse(data=data, format=FORMATS[suffix])
-    except Exception as error:  # each parser of rdflib has errors of its own
-        first = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{source} is not valid {FORMATS[suffix]}: {first}") from error
+    graph = _parsed(rdflib, data, FORMATS[suffix], source)
     parents = _parents(graph, rdflib)
     nodes = {
         node
@@ -50,14 +54,82 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
         return []
 
     return {
-        str(node): Concept(
-            name=next(iter(texts(node, "prefLabel")), str(node)),
-            parents=tuple(sorted(map(str, parents.get(node, ())))),
+        address: Concept(
+            name=next(iter(texts(node, "prefLabel")), address),
+            parents=tuple(sorted(_address(parent, source) for parent in parents.get(node, ()))),
             description=" ".join(texts(node, "definition", "scopeNote")),
             alternatives=tuple(texts(node, "altLabel")),
         )
-        for node in sorted(nodes)
+        for address, node in sorted((_address(node, source), node) for node in nodes)
     }
+
+
+def _parsed(rdflib: Any, data: bytes, form: str, source: str) -> Any:
+    """Return a file's content as a graph of rdflib."""
+    if form == "xml":
+        _check_entities(data, source)
+    # rdflib would print addresses that it doubts, with their control characters
+    log, silent = logging.getLogger("rdflib"), logging.NullHandler()
+    log.addHandler(silent)
+    graph = rdflib.Graph()
+    try:
+        graph.parse(data=data, format=form, publicID=BASE)
+    except Exception as error:  # each parser of rdflib has errors of its own
+        first = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{source} is not valid {form}: {first}") from error
+    finally:
+        log.removeHandler(silent)
+    return graph
+
+
+def _address(node: Any, source: str) -> str:
+    """Return the address of a concept as it is written in the file."""
+    address = str(node).removeprefix(BASE)
+    if not address:
+        raise InputError(
+            f"{source} says of itself (<>) that it is a concept; give the concept an address"
+        )
+    return address
+
+
+class _RootReachedError(Exception):
+    """The first element begins, so no declaration follows."""
+
+
+def _check_entities(data: bytes, source: str) -> None:
+    """Raise for entities and defaults of an XML file that are more than short abbreviations."""
+
+    def declared(name: str, is_parameter: bool, value: str | None, *_: object) -> None:
+        if is_parameter or value is None:
+            wrong = "is a parameter" if is_parameter else "lies in another file"
+        elif "&" in value:
+            wrong = "holds another one"
+        elif len(value) > ENTITY:
+            wrong = f"has more than {ENTITY} characters"
+        else:
+            return
+        refuse(f"entity {name!r} {wrong}")
+
+    def defaulted(element: str, name: str, kind: str, value: str | None, *_: object) -> None:
+        if value is not None and len(value) > ENTITY:
+            refuse(f"default of {name!r} in <{element}> has more than {ENTITY} characters")
+
+    def refuse(what: str) -> None:
+        raise InputError(
+            f"{source}: the XML {what}; write out what it stands for, or convert the file to Turtle"
+        )
+
+    def begun(*_: object) -> None:
+        raise _RootReachedError
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler, parser.AttlistDeclHandler = declared, defaulted
+    parser.StartElementHandler = begun
+    try:
+        for start in range(0, len(data), CHUNK):
+            parser.Parse(data[start : start + CHUNK], False)
+    except (_RootReachedError, expat.ExpatError):
+        return  # what is no XML is told when all of it is parsed
 
 
 def _parents(graph: Any, rdflib: Any) -> dict[Any, set[Any]]:

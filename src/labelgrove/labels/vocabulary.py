@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import BadRowError, InputError, UnknownNameError
-from labelgrove.core.files import check_file, lines, suffix
+from labelgrove.core.files import check_file, content, lines, suffix
 
 if TYPE_CHECKING:
     from labelgrove.labels.space import LabelSpace
@@ -76,6 +76,7 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
 
     SKOS is read from ``.ttl`` (Turtle), ``.rdf`` and ``.xml`` (RDF/XML) and ``.nt`` (N-Triples),
     with the extra ``skos``: prefLabel, altLabel, definition or scopeNote, broader and narrower.
+    Relative addresses stay as they are written unless the file has a base.
 
     Every form may be compressed: ``.gz``, ``.xz``, ``.zst``.
 
@@ -96,7 +97,7 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
         return _read_table(path)
     from labelgrove.labels.skos import read_skos
 
-    concepts = read_skos(b"".join(lines(path)), kind, language, str(path))
+    concepts = read_skos(content(path), kind, language, str(path))
     return Vocabulary(concepts, str(path))
 
 

@@ -115,6 +115,7 @@ def ask_saved(
     threshold: float | str = "auto",
     threads: int | None = None,
     progress: Progress,
+    require_signature: str | os.PathLike[str] | None = None,
 ) -> list[Contestant]:
     """Let saved taggers rank the documents of a corpus, one after the other in memory.
 
@@ -132,6 +133,8 @@ def ask_saved(
         Threads each may use; None for all cores.
     progress
         Where progress is shown.
+    require_signature
+        As of `Tagger.load`.
     """
     names = distinct(folders)
     for folder in folders:  # what is no tagger is told before the work
@@ -139,7 +142,7 @@ def ask_saved(
     contestants = []
     for name, folder in zip(names, folders, strict=True):
         measured = reset_peak_memory()
-        tagger = Tagger.load(folder, progress=progress)
+        tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
         tagger.set_threads(threads)
         progress.say(f"{name} ({tagger.model_.name})")
         asked = ask(tagger, corpus, name=name, k=k, threshold=threshold, progress=progress)

@@ -134,7 +134,7 @@ def read_record(path: Path) -> ResultRecord:
         given = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON ({error}): give what evaluate --json wrote") from error
     if not isinstance(given, dict) or not _is_record(given):
         raise InputError(

@@ -63,7 +63,9 @@ class Served:
         self, name: str, folder: str, settings: Settings, progress: Progress | None = None
     ) -> None:
         self.name = name
-        self.manifest, self.tagger, size = storage.read_folder(folder, _read, progress=progress)
+        self.manifest, self.tagger, size = storage.read_folder(
+            folder, _read, progress=progress, signed_by=settings.signed_by
+        )
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
         self.card = self._card(size)
         self._written: dict[str, bytes] = {}

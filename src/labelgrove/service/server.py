@@ -99,7 +99,7 @@ def _serve_in_workers(
     for _, folder in settings.taggers:
         if progress is not None:
             progress.say(f"loading {folder}, in {settings.workers} workers")
-        storage.read_manifest(folder, progress=progress)
+        storage.read_manifest(folder, progress=progress, signed_by=settings.signed_by)
     with tempfile.TemporaryDirectory(prefix="labelgrove-") as shared:
         told = replace(settings, shared=shared, supervisor=os.getpid())
         os.environ[SETTINGS] = told.to_json()

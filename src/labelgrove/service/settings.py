@@ -85,6 +85,8 @@ class Settings:
         Whether the service ends when the terminal is closed that it was started from.
     supervisor
         Process that started the workers, 0 for none: they end when it does.
+    signed_by
+        File of the public key that must have signed every tagger; None for no signature.
     """
 
     taggers: tuple[tuple[str, str], ...]
@@ -101,6 +103,7 @@ class Settings:
     shared: str = ""
     terminal: bool = False
     supervisor: int = 0
+    signed_by: str | None = None
 
     def to_json(self) -> str:
         """Return the settings for `from_json`."""

@@ -57,10 +57,14 @@ def save(
 
 
 def load(
-    folder: str | os.PathLike[str], *, verify: bool, progress: Progress | None
+    folder: str | os.PathLike[str],
+    *,
+    verify: bool,
+    progress: Progress | None,
+    signed_by: str | os.PathLike[str] | None = None,
 ) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
     """Return what `save` was given."""
-    return storage.read_folder(folder, _read, verify=verify, progress=progress)
+    return storage.read_folder(folder, _read, verify=verify, progress=progress, signed_by=signed_by)
 
 
 def _read(

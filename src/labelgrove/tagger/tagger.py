@@ -448,6 +448,7 @@ class Tagger(Configured):
         *,
         verify: bool = True,
         progress: Progress | None = None,
+        require_signature: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Read a tagger that `save` wrote; its arrays stay on the disk until they are used.
 
@@ -459,8 +460,13 @@ class Tagger(Configured):
             Compare checksums, which reads every file once; sizes are always compared.
         progress
             Where it is shown that a large tagger is read.
+        require_signature
+            The file of a public key that must have signed the tagger (`labelgrove sign`); None
+            loads it from anyone.
         """
-        learned, settings, scores = saving.load(folder, verify=verify, progress=progress)
+        learned, settings, scores = saving.load(
+            folder, verify=verify, progress=progress, signed_by=require_signature
+        )
         features = {view: part.fresh() for view, part in learned.featurizers.items()}
         with checks.reading(Path(folder)):
             tagger = cls(learned.model.fresh(), features=features, **settings)

@@ -17,6 +17,7 @@ from labelgrove.core.types import Span
 from labelgrove.text.analysis import check_text, encode
 from labelgrove.text.batches import RowBlock, batches, in_order, stack
 
+MAX_DIGITS = 20
 MAX_WIDTH = int(np.iinfo(np.int32).max)
 _MAX_VALUE = float(np.finfo(np.float32).max)
 _PAIR = re.compile(r"(\d+):([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
@@ -80,7 +81,7 @@ class Given(Featurizer):
         self.check_fitted()
         for _ in self._parse([check_text(text)], self.n_features_, drop=True):
             pass  # refuses what transform refuses
-        pairs = ((int(match[1]), match.span()) for match in _PAIR.finditer(text))
+        pairs = ((_column(match[1]), match.span()) for match in _PAIR.finditer(text))
         return [Span(index, *place) for index, place in pairs if index < self.n_features_]
 
     def check_state(self) -> None:
@@ -118,6 +119,11 @@ def _numbered(stream: Iterable[list[str]]) -> Iterator[tuple[int, list[str]]]:
         first += len(batch)
 
 
+def _column(digits: str) -> int:
+    """Return a column's number; one of more digits than any column has is beyond all of them."""
+    return int(digits) if len(digits) <= MAX_DIGITS else MAX_WIDTH
+
+
 def _explained(text: str, number: int, limit: int) -> InputError:
     for pair in re.split("[\x00-\x20]+", text):
         match = _PAIR.fullmatch(pair)
@@ -126,9 +132,9 @@ def _explained(text: str, number: int, limit: int) -> InputError:
             return InputError(
                 f"text {number}: {shown!r} is not a pair of column and value such as '12:0.5'"
             )
-        if match and int(match[1]) >= limit:
+        if match and _column(match[1]) >= limit:
             return InputError(
-                f"text {number}: index {match[1]} is beyond n_features={limit} (indexes count "
+                f"text {number}: index {match[1][:40]} is beyond n_features={limit} (indexes count "
                 "from 0); give a greater n_features, or None to take it from the data"
             )
     raise AssertionError(f"text {number} was refused without a reason")
