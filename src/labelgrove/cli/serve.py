@@ -83,6 +83,25 @@ def serve(
             rich_help_panel=SAFETY,
         ),
     ] = 60,
+    load_timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds for a new tagger to load and answer, in a process of its own, before it "
+            "is taken.",
+            min=0.1,
+            rich_help_panel=SAFETY,
+        ),
+    ] = 600,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for copies of the taggers, which are served instead: then no change of "
+            "their files harms the service. The copies go with it.",
+            file_okay=False,
+            exists=True,
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     batch_size: Annotated[
         int, typer.Option(help="Texts tagged together at most.", min=1, rich_help_panel=BATCHES)
     ] = 64,
@@ -147,6 +166,8 @@ def serve(
         workers=workers,
         batch=batch_size,
         wait=batch_wait / 1000,
+        copies=str(copy_to.resolve()) if copy_to else "",
+        loading=load_timeout,
         log="nothing" if quiet else "texts" if log_texts else "requests",
     )
     if not near and not settings.keys:

@@ -55,15 +55,23 @@ class Served:
         Where it is saved.
     settings
         The service's.
+    verify
+        Compare checksums first.
     progress
         Where loading is shown.
     """
 
     def __init__(
-        self, name: str, folder: str, settings: Settings, progress: Progress | None = None
+        self,
+        name: str,
+        folder: str,
+        settings: Settings,
+        *,
+        verify: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self.name = name
-        self.manifest = storage.read_manifest(folder, progress=progress)
+        self.manifest = storage.read_manifest(folder, verify=verify, progress=progress)
         self.tagger = Tagger.load(folder, verify=False)  # it was, a moment ago
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
         self.card = self._card(storage.size(folder))

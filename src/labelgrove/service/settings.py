@@ -80,7 +80,13 @@ class Settings:
     log
         ``"requests"``, ``"texts"`` (these too) or ``"nothing"`` but errors.
     shared
-        A folder in which the workers keep common counts; empty for one worker.
+        A folder in which the processes keep what they share; empty for none.
+    snapshots
+        The place for snapshots of each tagger, in the same order; empty for none.
+    copies
+        The folder for copies of the taggers, which are served instead; empty for none.
+    loading
+        Seconds in which a new tagger must load and answer, in a process of its own.
     terminal
         Whether the service ends when the terminal is closed that it was started from.
     supervisor
@@ -99,8 +105,16 @@ class Settings:
     wait: float = 0.0
     log: str = "requests"
     shared: str = ""
+    snapshots: tuple[str, ...] = ()
+    copies: str = ""
+    loading: float = 600.0
     terminal: bool = False
     supervisor: int = 0
+
+    def snapshot_place(self, name: str) -> str:
+        """Return the place for snapshots of a tagger; empty for none."""
+        by_name = dict(zip((name for name, _ in self.taggers), self.snapshots, strict=False))
+        return by_name.get(name, "")
 
     def to_json(self) -> str:
         """Return the settings for `from_json`."""
