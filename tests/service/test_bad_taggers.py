@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import time
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +10,8 @@ from labelgrove.core.errors import DamagedError
 from labelgrove.service.snapshots import PREFIX, places, take
 from labelgrove.service.versions import PROBATION, Version, Versions
 from labelgrove.service.workers import CALM, Pauses
-from processes import PATIENCE, gone
-from services import LABELS, TEXTS, made, serving
+from processes import gone
+from services import LABELS, TEXTS, eventually, made, serving, started_by, workers_of
 
 RED = {"text": "red apples", "k": 10}
 
@@ -23,19 +21,6 @@ def own(tmp_path):
     """The folder of a tagger that a test may change."""
     made(tmp_path / "own")
     return tmp_path / "own"
-
-
-def workers_of(service):
-    with open(f"/proc/{service.process.pid}/task/{service.process.pid}/children") as file:  # noqa: PTH123
-        found = [int(each) for each in file.read().split()]
-    return [each for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
-
-
-def eventually(holds):
-    ends = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 def replaced(folder, model):
@@ -78,9 +63,7 @@ def test_a_service_stops_though_a_tagger_is_being_tried(own, fragile):
 
 
 def trials(service):
-    with open(f"/proc/{service.process.pid}/task/{service.process.pid}/children") as file:  # noqa: PTH123
-        found = [int(each) for each in file.read().split()]
-    return [each for each in found if b"trial" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return started_by(service, b"trial")
 
 
 def test_the_old_tagger_comes_back_when_a_worker_dies_soon_after_a_reload(own, fragile, tmp_path):
@@ -94,7 +77,7 @@ def test_the_old_tagger_comes_back_when_a_worker_dies_soon_after_a_reload(own, f
 
         eventually(lambda: models() == {"fragile"})
         flag.touch()
-        with pytest.raises(OSError):
+        with pytest.raises(ConnectionError):
             service.ask("/v1/tag", RED)
         eventually(lambda: any("the old one comes back" in each for each in service.told))
         eventually(lambda: len(workers_of(service)) == 2 and models() == {"bonsai"})

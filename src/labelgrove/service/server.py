@@ -24,6 +24,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
+from labelgrove.service.leaving import LeavingServer, ignore_new_connections
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, sighup_blocked
 from labelgrove.service.snapshots import places, take
@@ -151,7 +152,7 @@ def _config(app: ASGIApp | WorkerApp, settings: Settings) -> uvicorn.Config:
     )
 
 
-class _Single(uvicorn.Server):
+class _Single(LeavingServer):
     """A server in this process, which tells when it is ready and ends without a signal."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -161,6 +162,11 @@ class _Single(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listening in sockets or []:
+            ignore_new_connections(listening)
+        await super().shutdown(sockets)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         kept = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}

@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.service import metrics
+from labelgrove.service.leaving import LeavingServer, ignore_new_connections
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, ending, sighup_blocked
 from labelgrove.service.snapshots import drop
@@ -27,6 +29,7 @@ LONGEST_PAUSE = 30.0  # seconds between two tries to start a worker, if others a
 LONGEST_ALONE = 5.0  # seconds between them, if no other answers
 CALM = 60.0  # seconds without an end after which the next one counts as the first
 LAST_WAIT = 5.0  # seconds beyond the time for answers, until a worker that ends is killed
+TOLD = (0, -signal.SIGTERM, -signal.SIGINT)  # exit codes of workers that were told to end
 log = logging.getLogger("labelgrove.service")
 
 
@@ -66,6 +69,16 @@ class Pauses:
         return self._clock() >= self._until
 
 
+class _Worker(Process):
+    """A worker process with a server that drops no request when it stops."""
+
+    @property
+    def server(self) -> uvicorn.Server:
+        if self._server is None:
+            self._server = LeavingServer(self.config)
+        return self._server
+
+
 class Workers(Multiprocess):
     """Worker processes that share a socket; SIGHUP goes to all of them.
 
@@ -96,6 +109,8 @@ class Workers(Multiprocess):
         super().__init__(config, sockets)
         self._ready = ready
         self._terminal = terminal
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, self._stop)
         self._settings = settings
         self._versions = Versions(Path(settings.shared))
         self._heard: dict[int, float] = {}  # when a process answered last
@@ -130,7 +145,8 @@ class Workers(Multiprocess):
                 continue
             if process.pid in self._heard:
                 self._end(process)
-                self._take_back()
+                if process.exitcode not in TOLD:
+                    self._take_back()
                 alone = not any(each.process.is_alive() for each in self.processes)
                 pause = self._pauses.after_an_end(alone=alone)
                 when = f"in {pause:g} s" if pause else "now"
@@ -138,6 +154,20 @@ class Workers(Multiprocess):
                 log.warning("a worker %s; another takes its place %s", how, when)
             if self._pauses.are_over():
                 self.processes[place] = self._started()
+
+    def _stop(self, name: int, frame: FrameType | None) -> None:
+        """Take no new connections from this moment on: workers may have the same signal."""
+        self._close()
+        self.signal_queue.append(name)
+
+    def _close(self) -> None:
+        for listening in self.sockets:
+            ignore_new_connections(listening)
+
+    def terminate_all(self) -> None:
+        """Tell all workers to answer what was asked, and to end."""
+        self._close()
+        super().terminate_all()
 
     def join_all(self) -> None:
         """Wait until all workers have ended; one that does not is killed."""
@@ -184,7 +214,7 @@ class Workers(Multiprocess):
     handle_ttou = handle_ttin
 
     def _started(self) -> Process:
-        process = Process(self.config, self.sockets)
+        process = _Worker(self.config, self.sockets)
         with sighup_blocked():  # until the worker knows what to do with them
             process.start()
         self._heard[process.pid or 0] = time.monotonic()
