@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address
@@ -178,9 +180,22 @@ def own_names(near: bool) -> tuple[str, ...]:
     return () if near else tuple({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
+def _check_private(file: Path) -> None:
+    """Raise an error if others than the owner and the group may read a file, or may write it."""
+    mode = file.stat().st_mode
+    if os.name == "nt" or not stat.S_ISREG(mode):
+        return
+    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
+        raise InputError(
+            f"{file} may be read or written by others (mode {stat.S_IMODE(mode):o}), so its keys "
+            f"are no secret: chmod 600 {file}, and make new keys if others had access"
+        )
+
+
 def read_keys(file: Path) -> tuple[str, ...]:
     """Return the API keys of a file: one a line; empty lines and those with ``#`` do not count."""
     try:
+        _check_private(file)
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the keys in {file} cannot be read: {error}") from error

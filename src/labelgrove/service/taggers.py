@@ -73,9 +73,10 @@ class TaggerQueue:
             capacity=capacity,
             name=f"tags-{served.name}",
         )
+        self._file: FeedbackFile | None = None
         self.feedback: Batcher[dict[str, Any], bool] | None = None
         if feedback is not None:
-            file = FeedbackFile(Path(feedback))
+            file = self._file = FeedbackFile(Path(feedback))
             self.feedback = Batcher(
                 file.append,
                 size=FEEDBACK_AT_ONCE,
@@ -131,6 +132,8 @@ class TaggerQueue:
         self._batcher.close()
         if self.feedback is not None:
             self.feedback.close()
+        if self._file is not None:
+            self._file.collect()
 
 
 def _weight(text: str) -> int:
@@ -177,7 +180,9 @@ class ServedTaggers:
         self._versions = Versions(Path(settings.shared) if settings.shared else None)
         for (name, folder), feedback in zip(settings.taggers, settings.feedback, strict=True):
             if feedback is not None:
-                FeedbackFile(Path(feedback)).check()
+                file = FeedbackFile(Path(feedback))
+                file.check()
+                file.collect()
             served = self._first(name, folder, progress)
             self._queues[name] = TaggerQueue(served, folder, feedback, settings, self.metrics)
 
