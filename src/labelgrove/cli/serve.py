@@ -48,7 +48,12 @@ def serve(
     ] = None,
     rate: Annotated[
         int | None,
-        typer.Option(help="Requests of a client in a minute.", min=1, rich_help_panel=SAFETY),
+        typer.Option(
+            help="Requests of a client in a minute; one counts for several if it has more than 10 "
+            "texts, or long ones.",
+            min=1,
+            rich_help_panel=SAFETY,
+        ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -61,6 +66,14 @@ def serve(
     max_body: Annotated[
         float, typer.Option(help="Megabytes of a request.", min=0.001, rich_help_panel=SAFETY)
     ] = 10,
+    max_bodies: Annotated[
+        float,
+        typer.Option(
+            help="Megabytes of all requests that a process holds at once.",
+            min=0.001,
+            rich_help_panel=SAFETY,
+        ),
+    ] = 200,
     max_texts: Annotated[
         int, typer.Option(help="Texts of a request.", min=1, rich_help_panel=SAFETY)
     ] = 1_000,
@@ -153,6 +166,7 @@ def serve(
         feedback=tuple(files),
         limits=service.Limits(
             body=round(max_body * MEGABYTE),
+            bodies=round(max_bodies * MEGABYTE),
             texts=max_texts,
             length=max_length,
             seconds=timeout,

@@ -21,6 +21,7 @@ from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
 from labelgrove.tagger import Tagger, explained
 from labelgrove.tagger.tags import name_tags, needed_depth
+from labelgrove.text import FEATURIZERS
 
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
@@ -82,6 +83,14 @@ class Served:
         self.find(FIRST_TEXT, 0, 1)
         self.below(None, 0, 1)
         self.labels.lookup(FIRST_TEXT)
+
+    @cached_property
+    def concurrent(self) -> bool:
+        """Whether two threads may ask it at once: models without torch and their features."""
+        featurizers = FEATURIZERS.entries()
+        used = [MODELS.entries().get(self.manifest["model"])]
+        used += [featurizers.get(part["name"]) for part in self.manifest["features"].values()]
+        return all(each and each.path.startswith("labelgrove.") and not each.extra for each in used)
 
     @property
     def labels(self) -> LabelSpace:

@@ -26,6 +26,8 @@ class Limits:
     ----------
     body
         Bytes of a request.
+    bodies
+        Bytes of all requests that a process holds at once.
     texts
         Texts of a request.
     length
@@ -35,10 +37,12 @@ class Limits:
     waiting
         Texts that may wait for a tagger before further requests are told to come back.
     rate
-        Requests of a client in a minute; None for any number.
+        Requests of a client in a minute; None for any number. One with many or long texts counts
+        for several.
     """
 
     body: int = 10_000_000
+    bodies: int = 200_000_000
     texts: int = 1_000
     length: int = 1_000_000
     seconds: float = 60.0
@@ -46,7 +50,7 @@ class Limits:
     rate: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("body", "texts", "length", "seconds", "waiting"):
+        for name in ("body", "bodies", "texts", "length", "seconds", "waiting"):
             if getattr(self, name) <= 0:
                 raise InputError(f"the limit of {name} must be above 0, got {getattr(self, name)}")
         if self.rate is not None and self.rate < 1:

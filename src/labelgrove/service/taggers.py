@@ -24,6 +24,7 @@ from labelgrove.service.versions import Version, Versions
 
 FEEDBACK_AT_ONCE = 1_000
 LONG = 2_000  # characters from which on a text counts for several
+SLOW = 20_000  # characters from which on a text does not keep short ones waiting
 log = logging.getLogger("labelgrove.service")
 
 
@@ -73,6 +74,9 @@ class TaggerQueue:
             capacity=capacity,
             name=f"tags-{served.name}",
         )
+        self._slow = Batcher[Asked, bytes](
+            self._answer, size=1, capacity=capacity, name=f"slow-{served.name}"
+        )
         self._file: FeedbackFile | None = None
         self.feedback: Batcher[dict[str, Any], bool] | None = None
         if feedback is not None:
@@ -89,28 +93,31 @@ class TaggerQueue:
         self, served: Served, texts: Sequence[str], k: int, threshold: float | str | None
     ) -> bytes:
         """Return the results of texts as JSON; many texts make way for others in between."""
-        results = [
-            await self._ask(Asked(served, Tagging(part, k, threshold)), weight, at_once=True)
-            for part, weight in _parts(texts, self._settings.batch)
-        ]
+        results = []
+        for part, weight in _parts(texts, self._settings.batch):
+            slow = max(map(len, part)) >= SLOW
+            asked = Asked(served, Tagging(part, k, threshold))
+            results.append(await self._ask(asked, weight, slow=slow))
         return b",".join(results)
 
     async def explain(self, served: Served, text: str, label: str) -> bytes:
         """Return why a label, given by its id, was given, as JSON."""
-        return await self._ask(Asked(served, Explaining(text, label)), _weight(text))
+        return await self._ask(Asked(served, Explaining(text, label)), text_weight(text), slow=True)
 
     async def write(self, record: dict[str, Any]) -> None:
         """Return once the disk has a record of feedback."""
         assert self.feedback is not None
         try:
-            await self.feedback.do(record, _weight(record["text"]))
+            await self.feedback.do(record, text_weight(record["text"]))
         except FullError:
             raise _busy() from None
         self._written.inc()
 
-    async def _ask(self, asked: Asked, weight: int, *, at_once: bool = False) -> bytes:
+    async def _ask(self, asked: Asked, weight: int, *, slow: bool) -> bytes:
+        """Return an answer; slow ones have a queue and a thread of their own, if that is safe."""
+        batcher = self._slow if slow and asked.served.concurrent else self._batcher
         try:
-            return await self._batcher.do(asked, weight, at_once=at_once)
+            return await batcher.do(asked, weight, at_once=not slow)
         except FullError:
             raise _busy() from None
 
@@ -130,13 +137,14 @@ class TaggerQueue:
     def close(self) -> None:
         """Let the threads end."""
         self._batcher.close()
+        self._slow.close()
         if self.feedback is not None:
             self.feedback.close()
         if self._file is not None:
             self._file.collect()
 
 
-def _weight(text: str) -> int:
+def text_weight(text: str) -> int:
     """Return for how many texts a text counts."""
     return max(1, len(text) // LONG)
 
@@ -146,7 +154,7 @@ def _parts(texts: Sequence[str], most: int) -> Iterator[tuple[list[str], int]]:
     part: list[str] = []
     total = 0
     for text in texts:
-        weight = _weight(text)
+        weight = text_weight(text)
         if part and total + weight > most:
             yield part, total
             part, total = [], 0
