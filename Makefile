@@ -1,5 +1,6 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
-# JOBS how many processes run the tests, PORT where the page is served.
+# JOBS how many processes run the tests, PORT where the page is served, MINUTES how long a campaign
+# for reliability takes.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,9 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 PORT ?= 8000
 
-.PHONY: demo serve test check format docs clean
+MINUTES ?= 20
+
+.PHONY: demo serve test check format docs soak clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -33,6 +36,9 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs
 	@echo "open build/docs/index.html"
+
+soak: $(READY)
+	$(BIN)/python benchmarks/reliability/soak.py --minutes $(MINUTES)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
