@@ -11,7 +11,7 @@ PORT ?= 8000
 MINUTES ?= 20
 SEED ?= 0
 
-.PHONY: demo serve test check crash fuzz format docs clean
+.PHONY: demo serve test check crash fuzz soak format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -42,6 +42,9 @@ docs: $(READY)
 
 crash: $(READY)
 	$(BIN)/python benchmarks/reliability/crash.py --minutes $(MINUTES)
+
+soak: $(READY)
+	$(BIN)/python benchmarks/reliability/soak.py --minutes $(MINUTES)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

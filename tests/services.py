@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from labelgrove import Tagger
@@ -153,6 +154,24 @@ def serving(*arguments, **environment):
             reader.join(PATIENCE)
             process.stdout.close()
             process.stderr.close()
+
+
+def eventually(holds):
+    ends = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def started_by(service, what):
+    """Return the processes that a service has started and whose command line has these bytes."""
+    process = service.process.pid
+    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(each) for each in found if what in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def workers_of(service):
+    return started_by(service, b"spawn_main")
 
 
 def made(folder, model="bonsai", texts=TEXTS, labels=LABELS, *, overwrite=False):

@@ -27,7 +27,7 @@ from machine import installed, machine
 from mixed import http
 from servers import Server, free_port, labelgrove
 from service_page import ANNIF, ONE, OURS, report
-from soak import soak
+from steady_load import soak
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "peers"))
@@ -253,7 +253,7 @@ def memory(bench: Bench) -> None:
         log = bench.log(f"memory-{workers}")
         with labelgrove(tagger, workers, log, "--no-feedback") as server:
             server.load(requests, 6, clients=64)
-            each, mapped = server.tree.memory(), server.tree.mapped(tagger)
+            each, mapped = server.tree.memory(), server.tree.mapped(tagger.parent)
         bench.note("memory", workers=workers, each=each, mapped=mapped, bytes=size)
         say(f"{workers} workers: {sum(one['pss'] for one in each) / 1e6:.0f} MB")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from soak import CLIENTS, SHARE, behind, wrong
+from steady_load import CLIENTS, SHARE, behind, wrong
 
 OURS, ONE, ANNIF = "labelgrove, 2 workers", "labelgrove, 1 worker", "Annif"
 FASTER = 5.0  # the goal: so many times the answers of Annif, and a lower 99th percentile

@@ -1,5 +1,6 @@
 """Feedback is on the disk before it is acknowledged, whatever happens then."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -57,6 +58,43 @@ def test_a_full_disk_is_told():
         FeedbackFile(Path("/dev/full")).append([{"text": "a"}])
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is full")
+def test_a_full_disk_is_answered_with_507(taggers, tmp_path):
+    (tmp_path / "bonsai.feedback.jsonl").symlink_to("/dev/full")
+    with serving(taggers / "bonsai", "--feedback", tmp_path) as service:
+        got = service.ask("/v1/feedback", {"text": "a", "labels": ["fruit"]})
+        assert got.status == 507
+        assert "no space is left on the disk" in got.detail
+        assert "Traceback" not in service.log()
+        assert service.ask("/v1/tag", {"text": "red"}).status == 200
+
+
+def test_a_file_that_another_process_holds_for_long_keeps_nobody_waiting(tmp_path):
+    """What cannot be written is written aside, and moved as soon as the file is free."""
+    file, other = (FeedbackFile(tmp_path / "f.jsonl") for _ in range(2))
+    file.append([{"text": "a"}])
+    with file.path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as by a process that is frozen
+        for text in ("b", "c"):
+            assert file.append([{"text": text}]) == [True]
+        other.collect()
+        assert [line["text"] for line in lines(file.path)] == ["a"]
+        (aside,) = tmp_path.glob("*.aside-*")
+        assert [line["text"] for line in lines(aside)] == ["b", "c"]
+    other.collect()
+    assert aside.exists(), "its process lives"
+    file.append([{"text": "d"}])
+    assert [line["text"] for line in lines(file.path)] == ["a", "b", "c", "d"]
+    assert not aside.exists()
+
+
+def test_what_a_process_left_aside_is_collected_by_the_next(tmp_path):
+    (tmp_path / "f.jsonl.aside-4194305").write_text('{"text": "b"}\n{"text": "ha')
+    FeedbackFile(tmp_path / "f.jsonl").collect()
+    assert lines(tmp_path / "f.jsonl") == [{"text": "b"}]
+    assert [each.name for each in tmp_path.iterdir()] == ["f.jsonl"]
+
+
 def test_a_place_that_cannot_be_written_is_refused_at_the_start(tmp_path):
     with pytest.raises(InputError, match="--no-feedback"):
         FeedbackFile(tmp_path / "none" / "f.jsonl").check()
@@ -74,7 +112,7 @@ def test_a_file_that_was_replaced_meanwhile_gets_the_line(tmp_path):
     with file.path.open("ab") as held, ThreadPoolExecutor(1) as pool:
         fcntl.flock(held, fcntl.LOCK_EX)
         waits = pool.submit(file.append, [{"text": "b"}])
-        while not wait_for_lock(held):
+        while opened(file.path) < 2:
             pass
         (tmp_path / "new").write_text('{"text": "edited"}\n')
         (tmp_path / "new").replace(file.path)
@@ -83,11 +121,13 @@ def test_a_file_that_was_replaced_meanwhile_gets_the_line(tmp_path):
     assert [line["text"] for line in lines(file.path)] == ["edited", "b"]
 
 
-def wait_for_lock(file):
-    """Tell whether someone waits for a lock of this file."""
-    inode = f":{os.fstat(file.fileno()).st_ino} "
-    locks = Path("/proc/locks").read_text().splitlines()
-    return any("->" in line and inode in line for line in locks)
+def opened(path):
+    """Return how often this process has a file open."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # it was closed meanwhile
+            found += each.readlink() == path
+    return found
 
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)

@@ -208,6 +208,12 @@ def test_a_hundred_megabytes_are_refused_and_not_kept(strict, told):
     assert peak(strict) - memory < 20 * MEGABYTE
 
 
+def test_a_body_in_small_chunks_has_the_same_limit(strict):
+    chunk = b"4e20\r\n" + b" " * 20_000 + b"\r\n"
+    answer = strict.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + 6 * chunk + b"0\r\n\r\n")
+    assert status(answer) == 413
+
+
 def peak(service):
     with open(f"/proc/{service.process.pid}/status") as file:  # noqa: PTH123
         line = next(line for line in file if line.startswith("VmHWM"))

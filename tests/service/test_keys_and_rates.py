@@ -1,13 +1,14 @@
 import re
 import stat
 import time
+from pathlib import Path
 
 import pytest
 
 from command_line import fails
 from labelgrove.core.errors import InputError
 from labelgrove.service.settings import read_keys
-from services import serving
+from services import serving, workers_of
 
 FIRST, SECOND = "first-key-0123456789", "second-key-0123456789"
 
@@ -15,12 +16,17 @@ FIRST, SECOND = "first-key-0123456789", "second-key-0123456789"
 @pytest.fixture(scope="module")
 def guarded(taggers, tmp_path_factory):
     place = tmp_path_factory.mktemp("keys")
-    (place / "keys").write_text(f"# two of them\n{FIRST}\n\n  {SECOND}  \n")
+    write_keys(place / "keys", f"# two of them\n{FIRST}\n\n  {SECOND}  \n")
     with serving(
         taggers / "bonsai",
         *("--api-keys", place / "keys", "--no-feedback", "--rate", "30", "--log-texts"),
     ) as found:
         yield found
+
+
+def write_keys(file, content):
+    file.touch(0o600)
+    file.write_text(content)
 
 
 def bearer(key):
@@ -39,7 +45,16 @@ def test_without_a_key_there_is_nothing_but_the_page(guarded):
 
 @pytest.mark.parametrize(
     "header",
-    ["", "Bearer", "Bearer ", f"Basic {FIRST}", f"Bearer {FIRST}x", f"Bearer {FIRST[:-1]}", FIRST],
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {FIRST}",
+        f"Bearer {FIRST}x",
+        f"Bearer {FIRST[:-1]}",
+        FIRST,
+        f"Bearer {FIRST.upper()}",
+    ],
 )
 def test_a_key_that_is_not_one_is_refused(guarded, header):
     assert guarded.ask("/metrics", headers={"Authorization": header}).status == 401
@@ -69,7 +84,7 @@ def test_the_files_of_the_page_are_not_counted(taggers):
 
 
 def test_keys_are_not_tried_for_ever(taggers, tmp_path):
-    (tmp_path / "keys").write_text(FIRST)
+    write_keys(tmp_path / "keys", FIRST)
     keys = ("--api-keys", tmp_path / "keys", "--rate", "10", "--no-feedback", "--quiet")
     with serving(taggers / "bonsai", *keys) as service:
         codes = [service.ask("/v1/models", headers=bearer(f"wrong-{i}")).status for i in range(30)]
@@ -96,9 +111,31 @@ def test_without_feedback_none_is_taken(guarded):
 @pytest.mark.parametrize("content", ["", "# nothing\n", "short\n", "with a space 0123456789\n"])
 def test_a_file_without_good_keys_is_refused(tmp_path, content):
     file = tmp_path / "keys"
-    file.write_text(content)
+    write_keys(file, content)
     with pytest.raises(InputError, match=re.escape(str(file))):
         read_keys(file)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o604, 0o620, 0o602])
+def test_a_file_of_keys_that_others_may_read_or_write_is_refused(tmp_path, mode):
+    file = tmp_path / "keys"
+    write_keys(file, FIRST)
+    assert read_keys(file) == (FIRST,)
+    file.chmod(mode)
+    with pytest.raises(InputError, match="chmod 600"):
+        read_keys(file)
+
+
+def test_keys_do_not_stand_in_the_environment_of_workers(taggers, tmp_path):
+    write_keys(tmp_path / "keys", FIRST)
+    keys = ("--api-keys", tmp_path / "keys", "--workers", "2", "--no-feedback", "--quiet")
+    with serving(taggers / "bonsai", *keys) as service:
+        workers = workers_of(service)
+        assert len(workers) == 2
+        for each in (*workers, service.process.pid):
+            for name in ("environ", "cmdline"):
+                assert FIRST.encode() not in Path(f"/proc/{each}/{name}").read_bytes()
+        assert service.ask("/v1/models", headers=bearer(FIRST)).status == 200
 
 
 def test_keys_that_cannot_be_read_are_told(tmp_path, taggers):

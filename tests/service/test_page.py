@@ -681,6 +681,7 @@ def test_what_the_service_refuses_is_told_and_the_text_stays(look):
 
 def test_a_key_is_asked_for_and_a_busy_service_waited_for(taggers, browser, tmp_path):
     keys = tmp_path / "keys"
+    keys.touch(0o600)
     keys.write_text(f"{KEY}\n", "utf-8")
     path = tmp_path / "docs.csv"
     path.write_text("text\n" + "apples\n" * 40, "utf-8")

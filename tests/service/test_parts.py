@@ -32,6 +32,17 @@ def test_a_client_may_ask_as_often_as_its_bucket_fills():
     assert [rates.wait("a") > 0 for _ in range(61)] == [False] * 60 + [True]
 
 
+def test_a_costly_request_is_paid_off_before_the_next():
+    clock = Clock()
+    rates = Rates(60, clock=clock)
+    assert rates.wait("a") == 0.0
+    rates.spend("a", 100)
+    assert rates.wait("a") == pytest.approx(42.0)
+    assert rates.wait("b") == 0.0
+    clock.now += 42
+    assert rates.wait("a") == 0.0
+
+
 def test_processes_share_buckets(tmp_path):
     clock = Clock()
     one, other = Rates(2, tmp_path, clock=clock), Rates(2, tmp_path, clock=clock)
@@ -105,7 +116,9 @@ def test_a_folder_may_have_an_equals_sign(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", ["body", "texts", "length", "seconds", "waiting", "rate"])
+@pytest.mark.parametrize(
+    "name", ["body", "bodies", "texts", "length", "seconds", "waiting", "rate"]
+)
 def test_limits_are_above_nothing(name):
     with pytest.raises(InputError, match=name):
         Limits(**{name: 0})

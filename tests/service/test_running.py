@@ -328,20 +328,6 @@ def listening(process):
     eventually(has_socket)
 
 
-def test_workers_come_back_when_their_tagger_does(own):
-    """A worker that dies while the folder is away is replaced once the folder is back."""
-    away = own.with_name("away")
-    with serving(own, "--no-feedback", "--workers", "2") as service:
-        first = children(service.process.pid)
-        own.rename(away)
-        os.kill(first[0], signal.SIGKILL)
-        eventually(lambda: any("no such folder" in line for line in service.told))
-        assert service.ask("/v1/tag", {"text": "red"}).status == 200
-        away.rename(own)
-        eventually(lambda: len(set(children(service.process.pid)) - {first[0]}) == 2)
-        assert service.is_well()
-
-
 def test_with_one_tagger_gone_all_workers_load_the_other(own, tmp_path):
     made(tmp_path / "other")
     with serving(own, tmp_path / "other", "--no-feedback", "--workers", "2") as service:

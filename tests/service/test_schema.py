@@ -15,6 +15,7 @@ EXAMPLES = 30
 @pytest.fixture(scope="module")
 def address(taggers, tmp_path_factory):
     place = tmp_path_factory.mktemp("schema")
+    (place / "keys").touch(0o600)
     (place / "keys").write_text(f"# ours\n{KEY}\n")
     with serving(
         taggers / "bonsai", "--feedback", place, "--api-keys", place / "keys", "--quiet"

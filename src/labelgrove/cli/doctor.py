@@ -53,8 +53,8 @@ def doctor(
     json_file.write(json_to, {"folders": record})
     if not json_file.alone(json_to):
         for each in findings:
-            print(f"{each.state}: {each.path} ({each.detail})")
+            show(f"{each.state}: {each.path} ({each.detail})")
         if not findings:
-            print("no saved tagger, and nothing left over")
+            show("no saved tagger, and nothing left over")
     if any(each.wrong for each in findings):
         raise typer.Exit(1)

@@ -48,7 +48,12 @@ def serve(
     ] = None,
     rate: Annotated[
         int | None,
-        typer.Option(help="Requests of a client in a minute.", min=1, rich_help_panel=SAFETY),
+        typer.Option(
+            help="Requests of a client in a minute; one counts for several if it has more than 10 "
+            "texts, or long ones.",
+            min=1,
+            rich_help_panel=SAFETY,
+        ),
     ] = None,
     require_signature: Annotated[
         Path | None,
@@ -68,6 +73,14 @@ def serve(
     max_body: Annotated[
         float, typer.Option(help="Megabytes of a request.", min=0.001, rich_help_panel=SAFETY)
     ] = 10,
+    max_bodies: Annotated[
+        float,
+        typer.Option(
+            help="Megabytes of all requests that a process holds at once.",
+            min=0.001,
+            rich_help_panel=SAFETY,
+        ),
+    ] = 200,
     max_texts: Annotated[
         int, typer.Option(help="Texts of a request.", min=1, rich_help_panel=SAFETY)
     ] = 1_000,
@@ -90,6 +103,25 @@ def serve(
             rich_help_panel=SAFETY,
         ),
     ] = 60,
+    load_timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds for a new tagger to load and answer, in a process of its own, before it "
+            "is taken.",
+            min=0.1,
+            rich_help_panel=SAFETY,
+        ),
+    ] = 600,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for copies of the taggers, which are served instead: then no change of "
+            "their files harms the service. The copies go with it.",
+            file_okay=False,
+            exists=True,
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     batch_size: Annotated[
         int, typer.Option(help="Texts tagged together at most.", min=1, rich_help_panel=BATCHES)
     ] = 64,
@@ -141,6 +173,7 @@ def serve(
         feedback=tuple(files),
         limits=service.Limits(
             body=round(max_body * MEGABYTE),
+            bodies=round(max_bodies * MEGABYTE),
             texts=max_texts,
             length=max_length,
             seconds=timeout,
@@ -155,6 +188,8 @@ def serve(
         workers=workers,
         batch=batch_size,
         wait=batch_wait / 1000,
+        copies=str(copy_to.resolve()) if copy_to else "",
+        loading=load_timeout,
         log="nothing" if quiet else "texts" if log_texts else "requests",
     )
     if not near and not settings.keys:

@@ -115,6 +115,10 @@ class StorageError(LabelgroveError):
     """A folder could not be written or read."""
 
 
+class FullDiskError(StorageError):
+    """There was no room left to write to."""
+
+
 class DamagedError(StorageError):
     """A saved folder is incomplete, cut short or altered."""
 

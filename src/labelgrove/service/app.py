@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,21 +18,23 @@ from starlette.types import ASGIApp
 from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
-from labelgrove.service.bodies import check_length, read
+from labelgrove.service.bodies import NOTES, HeldBytes, check_length, read
 from labelgrove.service.metrics import CONTENT_TYPE
-from labelgrove.service.middleware import NOTES, ServiceMiddleware
+from labelgrove.service.middleware import SPEND, ServiceMiddleware
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.signals import Terminal, unblock_sighup
 from labelgrove.service.static import files
-from labelgrove.service.taggers import ServedTaggers
+from labelgrove.service.taggers import ServedTaggers, text_weight
 from labelgrove.tagger.thresholds import untuned_note
 
 T = TypeVar("T")
 OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
 Handler = Callable[[Request], Awaitable[Response]]
 BY_PROXY = ("forwarded", "x-forwarded-for", "via")  # it speaks for others, from anywhere
+FOR_ONE = 10  # texts that a request may have to count once
+EXPLAINING = 10  # texts that cost as much as an explanation
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
 
 
@@ -47,7 +50,8 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
         lifespan=_lifespan(taggers),
     )
     answer_problems(app)
-    tag = _tagging(app, taggers)
+    held = HeldBytes(max(settings.limits.bodies, settings.limits.body))
+    tag = _tagging(app, taggers, held)
     _labels_and_models(app, taggers)
     healthz = _running(app, taggers)
     _page(app)
@@ -55,11 +59,11 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz, ("HEAD", "/healthz"): healthz}
     return ServiceMiddleware(
-        app, settings=settings, metrics=taggers.metrics, routes=routes, direct=direct
+        app, settings=settings, metrics=taggers.metrics, routes=routes, direct=direct, held=held
     )
 
 
-def _tagging(app: FastAPI, taggers: ServedTaggers) -> Handler:
+def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
     limits = taggers.settings.limits
 
     @app.post(
@@ -67,10 +71,11 @@ def _tagging(app: FastAPI, taggers: ServedTaggers) -> Handler:
     )
     async def tag(request: Request) -> Response:
         """Rank labels for one text or several."""
-        asked = await read(request, schemas.TagRequest, limits)
+        asked = await read(request, schemas.TagRequest, limits, held)
         texts = asked.all()
         request.scope[NOTES]["texts"] = texts
         check_length(limits, texts, "texts[{}]" if asked.texts else "text")
+        _spend(request, sum(map(text_weight, texts)))
         queue = taggers.queue(asked.model)
         served = queue.served  # a reload meanwhile changes nothing
         answer = queue.tag(served, texts, asked.k, asked.threshold)
@@ -87,7 +92,8 @@ def _tagging(app: FastAPI, taggers: ServedTaggers) -> Handler:
     )
     async def explain(request: Request) -> Response:
         """Tell which words of a text spoke for a label."""
-        asked = await _read_one(request, schemas.ExplainRequest, limits)
+        asked = await _read_one(request, schemas.ExplainRequest, limits, held)
+        _spend(request, EXPLAINING * text_weight(asked.text))
         queue = taggers.queue(asked.model)
         served = queue.served
         number = await asyncio.to_thread(served.number, asked.label)
@@ -101,7 +107,8 @@ def _tagging(app: FastAPI, taggers: ServedTaggers) -> Handler:
     )
     async def feedback(request: Request) -> Response:
         """Keep what is right about a text; it is on the disk when this answers."""
-        asked = await _read_one(request, schemas.FeedbackRequest, limits)
+        asked = await _read_one(request, schemas.FeedbackRequest, limits, held)
+        _spend(request, text_weight(asked.text))
         queue = taggers.queue(asked.model)
         if queue.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
@@ -232,9 +239,18 @@ async def _end_with(supervisor: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _read_one(request: Request, kind: type[OneText], limits: Limits) -> OneText:
+def _spend(request: Request, weight: int) -> None:
+    """Count a request once for each ten texts, if the requests of clients are counted."""
+    spend = request.scope[NOTES].get(SPEND)
+    if spend is not None and weight > FOR_ONE:
+        spend(math.ceil(weight / FOR_ONE) - 1)
+
+
+async def _read_one(
+    request: Request, kind: type[OneText], limits: Limits, held: HeldBytes
+) -> OneText:
     """Return a request about one text, which the log may tell."""
-    asked = await read(request, kind, limits)
+    asked = await read(request, kind, limits, held)
     request.scope[NOTES]["texts"] = [asked.text]
     check_length(limits, [asked.text])
     return asked

@@ -15,15 +15,50 @@ from labelgrove.service.settings import Limits
 
 Asked = TypeVar("Asked", bound=BaseModel)
 JSON = b"application/json"
+NOTES = "labelgrove"  # where a request's scope has what the middleware is to know of it
+HELD = "held"
 MOST_FIELDS = 50  # of a body; no request has nearly as many
 
 
-async def read(request: Request, kind: type[Asked], limits: Limits) -> Asked:
+class HeldBytes:
+    """Counts the bytes of requests that a process holds, from their arrival to their answer.
+
+    Parameters
+    ----------
+    most
+        So many at most.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+
+    def take(self, size: int, notes: dict[str, Any]) -> None:
+        """Count bytes of the request with these notes; refuse it if there are too many."""
+        if self._held + size > self._most:
+            raise ProblemError(
+                429,
+                f"this service holds {self._held:,} bytes of requests already, at most "
+                f"{self._most:,}: ask again, or start it with a larger --max-bodies",
+                headers={"Retry-After": "1", "Connection": "close"},
+            )
+        self._held += size
+        notes[HELD] = notes.get(HELD, 0) + size
+
+    def release(self, notes: dict[str, Any]) -> None:
+        """Forget the bytes of a request that was answered."""
+        self._held -= notes.pop(HELD, 0)
+
+
+async def read(request: Request, kind: type[Asked], limits: Limits, held: HeldBytes) -> Asked:
     """Return what a request asks for."""
+    packed = request.headers.get("content-encoding", "identity")
+    if packed.lower() != "identity":
+        raise ProblemError(415, f"send the body as it is, not as {packed[:50]!r}")
     sent = request.headers.get("content-type", "").encode("latin-1")
     if sent.partition(b";")[0].strip().lower() != JSON:
         raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
-    body = await _bytes(request, limits)
+    body = await _bytes(request, limits, held)
     try:
         value = from_json(body)
     except ValueError as error:
@@ -46,7 +81,7 @@ def _check_size(value: dict[str, Any], limits: Limits) -> None:
         raise _too_many(len(texts), limits)
 
 
-async def _bytes(request: Request, limits: Limits) -> bytes:
+async def _bytes(request: Request, limits: Limits, held: HeldBytes) -> bytes:
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limits.body:
         raise _too_large(limits, f"{int(length):,}")
@@ -57,6 +92,7 @@ async def _bytes(request: Request, limits: Limits) -> bytes:
                 size += len(chunk)
                 if size > limits.body:
                     raise _too_large(limits, "more")
+                held.take(len(chunk), request.scope[NOTES])
                 chunks.append(chunk)
     except TimeoutError:
         raise ProblemError(

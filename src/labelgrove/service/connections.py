@@ -9,11 +9,13 @@ from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from labelgrove.service.headers import HEADERS
 from labelgrove.service.problems import MEDIA_TYPE
 
 LONGEST_HEAD = 1 << 16  # bytes
+LEAVING = "leaving"  # attribute of a server's state, once it stops
 
 
 class _Timer:
@@ -91,6 +93,8 @@ class Connection(HttpToolsProtocol):
         self._in_head, self._in_body, self._head_bytes = False, True, 0
         self._head.stop()
         super().on_headers_complete()
+        if getattr(self.server_state, LEAVING, False):
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """The body is here."""
@@ -134,6 +138,21 @@ class Connection(HttpToolsProtocol):
         head += [b"content-type: " + MEDIA_TYPE.encode(), b"content-length: %d" % len(body)]
         self.transport.write(b"\r\n".join([*head, b"connection: close", b"", body]))
         self.transport.close()
+
+    # --- the end of the service -----------------------------------------------------------------
+
+    @staticmethod
+    def leave_all(state: ServerState) -> None:
+        """Let each connection of a server be closed after the answer to its next request."""
+        setattr(state, LEAVING, True)
+        for connection in state.connections:
+            if isinstance(connection, Connection) and not connection._is_idle():
+                connection.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection, unless a request is on its way."""
+        if not (self._in_head and self._head_bytes):  # else its head has a time limit
+            super().shutdown()
 
     # --- what the client reads ----------------------------------------------------------------
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
+import logging
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from labelgrove.core.durability import flush
-from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.errors import FullDiskError, InputError, StorageError
 from labelgrove.core.manifest import saved_folder_around
 
 try:
@@ -19,7 +22,16 @@ try:
 except ImportError:  # on Windows, where there is one worker
     fcntl = None  # type: ignore[assignment]
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ASIDE = ".aside-"
+PATIENCE = 2.0  # seconds to wait for the file while another process holds it
+LOOK = 0.002  # seconds between two looks whether it is free
+log = logging.getLogger("labelgrove.service")
 TAIL = 1 << 16  # bytes that are read at once in search of the last line's beginning
+
+
+class _BusyError(Exception):
+    """Another process holds the file."""
 
 
 class FeedbackFile:
@@ -27,6 +39,9 @@ class FeedbackFile:
 
     Each writes whole lines while it holds the file, so that no two lines mix. What a process
     left half written when it was killed was never acknowledged and is cut off by the next one.
+    If another process holds the file for long, as one that is frozen may, lines go to a file
+    aside, ``NAME.aside-PROCESS``, and from there to the file as soon as it is free: with the next
+    line, at the end of the service, or at the start of the next.
 
     Parameters
     ----------
@@ -37,6 +52,7 @@ class FeedbackFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known: tuple[int, int] | None = None  # device and inode whose name the disk has
+        self._aside: IO[bytes] | None = None  # held as long as this process lives
 
     def check(self) -> None:
         """Refuse a file that cannot be written, or would not be safe, before anyone wants to."""
@@ -64,37 +80,101 @@ class FeedbackFile:
     def append(self, records: Sequence[dict[str, Any]]) -> list[bool | Exception]:
         """Append records and return when the disk has them: all of them, or none."""
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        data = lines.encode("utf-8")
         try:
-            with _held(self.path) as file:
-                end = _whole(file)
-                try:
-                    _write(file, lines.encode("utf-8"))
-                    os.fsync(file.fileno())
-                except BaseException:
-                    with suppress(OSError):
-                        file.truncate(end)  # not half of it
-                    raise
-                facts = os.fstat(file.fileno())
-                if self._known != (facts.st_dev, facts.st_ino):  # made, or moved here, since then
-                    flush(self.path.parent)
-                    self._known = (facts.st_dev, facts.st_ino)
+            try:
+                with _held(self.path) as file:
+                    self._move_aside_lines(file)
+                    self._append(file, data)
+            except _BusyError:
+                self._append(self._open_aside(), data)
         except OSError as error:
-            why = "no space is left" if error.errno == errno.ENOSPC else error.strerror
-            raise StorageError(f"feedback could not be written: {why}") from error
+            full = error.errno in FULL
+            why = "no space is left on the disk" if full else error.strerror
+            kind = FullDiskError if full else StorageError
+            raise kind(f"feedback could not be written: {why}") from error
         return [True] * len(records)
+
+    def collect(self) -> None:
+        """Move lines that were written aside into the file, also those of ended processes."""
+        with suppress(OSError, _BusyError):
+            left = list(self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}*"))
+            if not left:
+                return
+            with _held(self.path) as file:
+                self._move_aside_lines(file)
+                for path in left:
+                    with suppress(OSError), path.open("rb+") as aside:
+                        if fcntl is not None:  # fails if its process lives
+                            fcntl.flock(aside, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        self._move(aside, path, file)
+
+    def _append(self, file: IO[bytes], data: bytes) -> None:
+        end = _whole(file)
+        try:
+            _write(file, data)
+            os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(end)  # not half of it
+            raise
+        facts = os.fstat(file.fileno())
+        if self._known != (facts.st_dev, facts.st_ino):  # made, or moved here, since then
+            flush(self.path.parent)
+            self._known = (facts.st_dev, facts.st_ino)
+
+    def _aside_path(self) -> Path:
+        return self.path.with_name(f"{self.path.name}{ASIDE}{os.getpid()}")
+
+    def _open_aside(self) -> IO[bytes]:
+        if self._aside is None:
+            aside = self._aside_path().open("ab+", buffering=0)
+            if fcntl is not None:
+                fcntl.flock(aside, fcntl.LOCK_EX)
+            self._aside = aside
+            flush(self.path.parent)
+            log.warning("another process holds %s: feedback is written aside", self.path)
+        return self._aside
+
+    def _move_aside_lines(self, file: IO[bytes]) -> None:
+        if self._aside is not None:
+            with self._aside as aside:
+                self._move(aside, self._aside_path(), file)
+            self._aside = None
+
+    def _move(self, aside: IO[bytes], path: Path, file: IO[bytes]) -> None:
+        """Append the lines of a file aside, then remove it: a crash repeats lines, at worst."""
+        _whole(aside)
+        aside.seek(0)
+        self._append(file, aside.read())
+        path.unlink()
 
 
 @contextmanager
 def _held(path: Path) -> Iterator[IO[bytes]]:
     """Open a file while no other process writes to it."""
+    ends = time.monotonic() + PATIENCE
     while True:
         with path.open("ab+", buffering=0) as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_locked(file, ends):
+                raise _BusyError
             if not _is_at(file, path):
                 continue  # while we waited, an editor put another file in its place
             yield file
             return
+
+
+def _is_locked(file: IO[bytes], ends: float) -> bool:
+    """Lock a file, and tell whether that was possible in time."""
+    while fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= ends:
+                return False
+            time.sleep(LOOK)
+    return True
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from labelgrove.service.bodies import NOTES, HeldBytes
 from labelgrove.service.headers import HEADERS, UNKEPT
 from labelgrove.service.metrics import Metrics
 from labelgrove.service.problems import ProblemError, as_problem
@@ -27,7 +28,7 @@ from labelgrove.service.settings import Settings
 
 OPEN = frozenset({"/", "/healthz", "/openapi.json"})  # for those without a key; so is /static
 FREE = frozenset({"/", "/healthz", "/metrics"})  # not counted; neither is /static
-NOTES = "labelgrove"  # where handlers leave in the scope what the log is to tell
+SPEND = "spend"  # the note by which a costly request counts for more than one
 NEAR_IPV6 = 64  # bits that a client's addresses have in common
 
 
@@ -47,6 +48,8 @@ class ServiceMiddleware:
     direct
         Answers to requests that are asked most, by method and path: the app knows them too, but
         its way to them takes nearly as long as the answer.
+    held
+        Bytes of requests that are being answered.
     """
 
     def __init__(
@@ -57,7 +60,9 @@ class ServiceMiddleware:
         metrics: Metrics,
         routes: frozenset[str],
         direct: Mapping[tuple[str, str], Callable[[Request], Awaitable[Response]]],
+        held: HeldBytes,
     ) -> None:
+        self._held = held
         self._app = app
         self._direct = direct
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
@@ -95,6 +100,7 @@ class ServiceMiddleware:
         try:
             await self._answer(scope, receive, sent)
         finally:
+            self._held.release(notes)
             self._tell(scope, status, time.perf_counter() - started, notes)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,6 +148,8 @@ class ServiceMiddleware:
                 raise
         if counts:
             self._count(client)
+            assert self._rates is not None
+            scope[NOTES][SPEND] = partial(self._rates.spend, client)
 
     def _is_ours(self, name: str) -> bool:
         """Tell whether a request that calls this service so is meant for it."""

@@ -22,7 +22,8 @@ ALWAYS = {
 WITH_A_BODY = {
     "408": "The body came too slowly, or the answer took too long.",
     "413": "Too large: the body, the number of texts, or a text.",
-    "415": "Not JSON.",
+    "415": "Not JSON, or compressed.",
+    "507": "The disk is full, so feedback was not kept.",
 }
 KEYED = {"401": "No API key, or one that is not known."}
 

@@ -14,7 +14,13 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from labelgrove.core.errors import InputError, LabelgroveError, UnknownNameError
+from labelgrove.core.errors import (
+    FullDiskError,
+    InputError,
+    LabelgroveError,
+    StorageError,
+    UnknownNameError,
+)
 
 SHORT = 50  # characters of a value that is told
 MEDIA_TYPE = "application/problem+json"
@@ -142,7 +148,9 @@ def as_problem(request: Request, error: Exception) -> ProblemError:
         problem = from_error(error)
     else:
         problem = ProblemError(500, "something failed here; the service's log tells what")
-    if problem.status >= 500:
+    if isinstance(error, StorageError):  # its message tells all
+        log.error("%s %s failed: %s", request.method, request.url.path, error)
+    elif problem.status >= 500:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return problem
 
@@ -160,8 +168,11 @@ def _without_a_route(request: Request, error: HTTPException) -> ProblemError:
 def from_error(error: LabelgroveError) -> ProblemError:
     """Return the problem behind an error of labelgrove's.
 
-    An unknown name is a 404; what a tagger cannot do, though it was asked rightly, a 409.
+    An unknown name is a 404; what a tagger cannot do, though it was asked rightly, a 409; a full
+    disk a 507.
     """
+    if isinstance(error, FullDiskError):
+        return ProblemError(507, f"{error}; make room there, then send it again")
     if isinstance(error, UnknownNameError):
         return ProblemError(404, str(error))
     return ProblemError(409 if isinstance(error, InputError) else 500, str(error))

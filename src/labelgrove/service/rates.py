@@ -70,6 +70,11 @@ class Rates:
         bucket["level"] = level - 1
         return 0.0
 
+    def spend(self, client: str, more: float) -> None:
+        """Count so many requests more; what a client has not saved up it waits for later."""
+        bucket = self._bucket(client, self._clock())
+        bucket["level"] -= more
+
     def _bucket(self, client: str, now: float) -> np.void:
         digest = hashlib.blake2b(client.encode("utf-8", "replace"), digest_size=16).digest()
         start = int.from_bytes(digest[:8], "little") % (SLOTS - NEAR)

@@ -21,6 +21,7 @@ from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
 from labelgrove.tagger import Tagger, explained
 from labelgrove.tagger.tags import name_tags, needed_depth
+from labelgrove.text import FEATURIZERS
 
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
@@ -55,16 +56,28 @@ class Served:
         Where it is saved.
     settings
         The service's.
+    verify
+        Compare checksums first.
     progress
         Where loading is shown.
     """
 
     def __init__(
-        self, name: str, folder: str, settings: Settings, progress: Progress | None = None
+        self,
+        name: str,
+        folder: str,
+        settings: Settings,
+        *,
+        verify: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self.name = name
         self.manifest, self.tagger, size = storage.read_folder(
-            folder, _read, progress=progress, signed_by=settings.signed_by
+            folder,
+            _read,
+            verify=verify,
+            progress=progress,
+            signed_by=settings.signed_by if verify else None,
         )
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
         self.card = self._card(size)
@@ -75,6 +88,14 @@ class Served:
         self.find(FIRST_TEXT, 0, 1)
         self.below(None, 0, 1)
         self.labels.lookup(FIRST_TEXT)
+
+    @cached_property
+    def concurrent(self) -> bool:
+        """Whether two threads may ask it at once: models without torch and their features."""
+        featurizers = FEATURIZERS.entries()
+        used = [MODELS.entries().get(self.manifest["model"])]
+        used += [featurizers.get(part["name"]) for part in self.manifest["features"].values()]
+        return all(each and each.path.startswith("labelgrove.") and not each.extra for each in used)
 
     @property
     def labels(self) -> LabelSpace:

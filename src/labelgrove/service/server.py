@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvicorn
@@ -25,12 +25,14 @@ from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
 from labelgrove.service.feedback import FeedbackFile
+from labelgrove.service.leaving import LeavingServer, ignore_new_connections
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, sighup_blocked
+from labelgrove.service.snapshots import places, take
 from labelgrove.service.taggers import ServedTaggers
+from labelgrove.service.versions import Version, Versions
 from labelgrove.service.workers import Workers
 
-SETTINGS = "LABELGROVE_SERVICE"  # the environment variable that brings a worker its settings
 QUIET = 20  # seconds that a connection is kept on which nothing comes, at most
 WAITING = 2_048  # connections that wait to be accepted
 
@@ -59,62 +61,90 @@ def serve(
     _log(settings)
     _allow_connections()
     terminal = Terminal.of_this_process()
-    settings = replace(settings, terminal=terminal.was)
     listening = _listen(host, port)
     address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     try:
-        if settings.workers == 1:
-            with sighup_blocked():  # until there is a tagger to load anew
-                app = create_app(ServedTaggers(settings, progress))
+        with (
+            tempfile.TemporaryDirectory(prefix="labelgrove-", dir=_memory()) as shared,
+            places([folder for _, folder in settings.taggers], settings.copies) as snapshots,
+            sighup_blocked(),  # until there is a tagger to load anew
+        ):
+            settings = replace(settings, terminal=terminal.was, shared=shared, snapshots=snapshots)
+            _begin(settings, progress)
+            if settings.workers == 1:
+                app = create_app(ServedTaggers(settings))
                 _Single(_config(app, settings), lambda: ready(address)).run([listening])
-        else:
-            _serve_in_workers(settings, listening, lambda: ready(address), terminal, progress)
+            else:
+                _serve_in_workers(settings, listening, lambda: ready(address), terminal)
         logging.getLogger("labelgrove.service").info("stopped: what was asked is answered")
     finally:
         listening.close()
 
 
-def worker_app() -> ASGIApp:
-    """Return the app of a worker, which finds its settings in the environment."""
-    settings = Settings.from_json(os.environ[SETTINGS])
-    _log(settings)
-    _allow_connections()
-    try:
-        return create_app(ServedTaggers(settings))
-    except LabelgroveError as error:
-        print(f"labelgrove: {error}", file=sys.stderr)
-        sys.exit(STARTUP_FAILURE)
+@dataclass(frozen=True)
+class WorkerApp:
+    """Makes the app of a worker; it reaches the worker through a pipe, with its settings.
+
+    Parameters
+    ----------
+    settings
+        The service's.
+    """
+
+    settings: Settings
+
+    def __call__(self) -> ASGIApp:
+        """Return the app; a tagger that cannot be loaded ends the worker."""
+        _log(self.settings)
+        _allow_connections()
+        try:
+            return create_app(ServedTaggers(self.settings))
+        except LabelgroveError as error:
+            print(f"labelgrove: {error}", file=sys.stderr)
+            sys.exit(STARTUP_FAILURE)
+
+
+def _begin(settings: Settings, progress: Progress | None) -> None:
+    """Check all taggers and take snapshots of them; what is damaged is told here, once."""
+    for feedback in settings.feedback:
+        if feedback is not None:
+            FeedbackFile(Path(feedback)).check()
+    versions = Versions(Path(settings.shared))
+    for name, folder in settings.taggers:
+        if progress is not None:
+            many = f", in {settings.workers} workers" if settings.workers > 1 else ""
+            progress.say(f"loading {folder}{many}")
+        signed_by = settings.signed_by
+        storage.read_manifest(folder, progress=progress, signed_by=signed_by)
+        place = settings.snapshot_place(name)
+        snapshot = take(folder, place, copy=bool(settings.copies))
+        # the folder may have been replaced meanwhile
+        manifest = storage.read_manifest(snapshot, verify=bool(signed_by), signed_by=signed_by)
+        versions.begin(name, Version(snapshot, manifest["checksum"]))
 
 
 def _serve_in_workers(
-    settings: Settings,
-    listening: socket.socket,
-    ready: Callable[[], None],
-    terminal: Terminal,
-    progress: Progress | None,
+    settings: Settings, listening: socket.socket, ready: Callable[[], None], terminal: Terminal
 ) -> None:
-    for feedback in settings.feedback:  # what is wrong is told here, once
-        if feedback is not None:
-            FeedbackFile(Path(feedback)).check()
-    for _, folder in settings.taggers:
-        if progress is not None:
-            progress.say(f"loading {folder}, in {settings.workers} workers")
-        storage.read_manifest(folder, progress=progress, signed_by=settings.signed_by)
-    with tempfile.TemporaryDirectory(prefix="labelgrove-") as shared:
-        told = replace(settings, shared=shared, supervisor=os.getpid())
-        os.environ[SETTINGS] = told.to_json()
-        os.environ[metrics.FOLDER] = shared
-        try:
-            config = _config(f"{__name__}:worker_app", settings)
-            Workers(config, [listening], ready, terminal).run()
-        finally:
-            del os.environ[SETTINGS], os.environ[metrics.FOLDER]
+    settings = replace(settings, supervisor=os.getpid())
+    os.environ[metrics.FOLDER] = settings.shared
+    try:
+        config = _config(WorkerApp(settings), settings)
+        Workers(config, [listening], ready, terminal, settings).run()
+    finally:
+        del os.environ[metrics.FOLDER]
 
 
-def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
+def _memory() -> str | None:
+    """Return a folder in memory for what processes share: there a full disk does no harm."""
+    place = "/dev/shm"
+    return place if os.access(place, os.W_OK | os.X_OK) else None
+
+
+def _config(app: ASGIApp | WorkerApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        factory=isinstance(app, str),
+        factory=isinstance(app, WorkerApp),
         http=Connection,
         ws="none",
         workers=settings.workers,
@@ -128,7 +158,7 @@ def _config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
     )
 
 
-class _Single(uvicorn.Server):
+class _Single(LeavingServer):
     """A server in this process, which tells when it is ready and ends without a signal."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -138,6 +168,11 @@ class _Single(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listening in sockets or []:
+            ignore_new_connections(listening)
+        await super().shutdown(sockets)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         kept = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address
@@ -24,6 +26,8 @@ class Limits:
     ----------
     body
         Bytes of a request.
+    bodies
+        Bytes of all requests that a process holds at once.
     texts
         Texts of a request.
     length
@@ -33,10 +37,12 @@ class Limits:
     waiting
         Texts that may wait for a tagger before further requests are told to come back.
     rate
-        Requests of a client in a minute; None for any number.
+        Requests of a client in a minute; None for any number. One with many or long texts counts
+        for several.
     """
 
     body: int = 10_000_000
+    bodies: int = 200_000_000
     texts: int = 1_000
     length: int = 1_000_000
     seconds: float = 60.0
@@ -44,7 +50,7 @@ class Limits:
     rate: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("body", "texts", "length", "seconds", "waiting"):
+        for name in ("body", "bodies", "texts", "length", "seconds", "waiting"):
             if getattr(self, name) <= 0:
                 raise InputError(f"the limit of {name} must be above 0, got {getattr(self, name)}")
         if self.rate is not None and self.rate < 1:
@@ -80,7 +86,13 @@ class Settings:
     log
         ``"requests"``, ``"texts"`` (these too) or ``"nothing"`` but errors.
     shared
-        A folder in which the workers keep common counts; empty for one worker.
+        A folder in which the processes keep what they share; empty for none.
+    snapshots
+        The place for snapshots of each tagger, in the same order; empty for none.
+    copies
+        The folder for copies of the taggers, which are served instead; empty for none.
+    loading
+        Seconds in which a new tagger must load and answer, in a process of its own.
     terminal
         Whether the service ends when the terminal is closed that it was started from.
     supervisor
@@ -101,9 +113,17 @@ class Settings:
     wait: float = 0.0
     log: str = "requests"
     shared: str = ""
+    snapshots: tuple[str, ...] = ()
+    copies: str = ""
+    loading: float = 600.0
     terminal: bool = False
     supervisor: int = 0
     signed_by: str | None = None
+
+    def snapshot_place(self, name: str) -> str:
+        """Return the place for snapshots of a tagger; empty for none."""
+        by_name = dict(zip((name for name, _ in self.taggers), self.snapshots, strict=False))
+        return by_name.get(name, "")
 
     def to_json(self) -> str:
         """Return the settings for `from_json`."""
@@ -167,9 +187,22 @@ def own_names(near: bool) -> tuple[str, ...]:
     return () if near else tuple({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
+def _check_private(file: Path) -> None:
+    """Raise an error if others than the owner and the group may read a file, or may write it."""
+    mode = file.stat().st_mode
+    if os.name == "nt" or not stat.S_ISREG(mode):
+        return
+    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
+        raise InputError(
+            f"{file} may be read or written by others (mode {stat.S_IMODE(mode):o}), so its keys "
+            f"are no secret: chmod 600 {file}, and make new keys if others had access"
+        )
+
+
 def read_keys(file: Path) -> tuple[str, ...]:
     """Return the API keys of a file: one a line; empty lines and those with ``#`` do not count."""
     try:
+        _check_private(file)
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the keys in {file} cannot be read: {error}") from error

@@ -54,6 +54,22 @@ def sighup_blocked() -> Iterator[None]:
         unblock_sighup()
 
 
+def ending(code: int) -> str:
+    """Say how a process ended, by its exit code.
+
+    Examples
+    --------
+    >>> ending(-11), ending(3)
+    ('was ended by SIGSEGV', 'ended with code 3')
+    """
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
 def _is_there() -> bool:
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))

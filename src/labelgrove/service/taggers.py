@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labelgrove.core import storage
-from labelgrove.core.errors import UnknownNameError
-from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.errors import InputError, UnknownNameError
+from labelgrove.core.progress import Progress
 from labelgrove.service.batching import Batcher, FullError
 from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.metrics import Metrics
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.served import Explaining, Question, Served, Tagging
 from labelgrove.service.settings import Settings
+from labelgrove.service.snapshots import drop, take
+from labelgrove.service.trial import try_out
+from labelgrove.service.versions import Version, Versions
 
 FEEDBACK_AT_ONCE = 1_000
 LONG = 2_000  # characters from which on a text counts for several
+SLOW = 20_000  # characters from which on a text does not keep short ones waiting
 log = logging.getLogger("labelgrove.service")
 
 
@@ -39,7 +43,7 @@ class TaggerQueue:
     served
         The tagger.
     folder
-        Where it is saved, and loaded from again.
+        Where it is saved.
     feedback
         The file for its feedback, or None.
     settings
@@ -70,9 +74,13 @@ class TaggerQueue:
             capacity=capacity,
             name=f"tags-{served.name}",
         )
+        self._slow = Batcher[Asked, bytes](
+            self._answer, size=1, capacity=capacity, name=f"slow-{served.name}"
+        )
+        self._file: FeedbackFile | None = None
         self.feedback: Batcher[dict[str, Any], bool] | None = None
         if feedback is not None:
-            file = FeedbackFile(Path(feedback))
+            file = self._file = FeedbackFile(Path(feedback))
             self.feedback = Batcher(
                 file.append,
                 size=FEEDBACK_AT_ONCE,
@@ -85,28 +93,31 @@ class TaggerQueue:
         self, served: Served, texts: Sequence[str], k: int, threshold: float | str | None
     ) -> bytes:
         """Return the results of texts as JSON; many texts make way for others in between."""
-        results = [
-            await self._ask(Asked(served, Tagging(part, k, threshold)), weight, at_once=True)
-            for part, weight in _parts(texts, self._settings.batch)
-        ]
+        results = []
+        for part, weight in _parts(texts, self._settings.batch):
+            slow = max(map(len, part)) >= SLOW
+            asked = Asked(served, Tagging(part, k, threshold))
+            results.append(await self._ask(asked, weight, slow=slow))
         return b",".join(results)
 
     async def explain(self, served: Served, text: str, label: str) -> bytes:
         """Return why a label, given by its id, was given, as JSON."""
-        return await self._ask(Asked(served, Explaining(text, label)), _weight(text))
+        return await self._ask(Asked(served, Explaining(text, label)), text_weight(text), slow=True)
 
     async def write(self, record: dict[str, Any]) -> None:
         """Return once the disk has a record of feedback."""
         assert self.feedback is not None
         try:
-            await self.feedback.do(record, _weight(record["text"]))
+            await self.feedback.do(record, text_weight(record["text"]))
         except FullError:
             raise _busy() from None
         self._written.inc()
 
-    async def _ask(self, asked: Asked, weight: int, *, at_once: bool = False) -> bytes:
+    async def _ask(self, asked: Asked, weight: int, *, slow: bool) -> bytes:
+        """Return an answer; slow ones have a queue and a thread of their own, if that is safe."""
+        batcher = self._slow if slow and asked.served.concurrent else self._batcher
         try:
-            return await self._batcher.do(asked, weight, at_once=at_once)
+            return await batcher.do(asked, weight, at_once=not slow)
         except FullError:
             raise _busy() from None
 
@@ -126,11 +137,14 @@ class TaggerQueue:
     def close(self) -> None:
         """Let the threads end."""
         self._batcher.close()
+        self._slow.close()
         if self.feedback is not None:
             self.feedback.close()
+        if self._file is not None:
+            self._file.collect()
 
 
-def _weight(text: str) -> int:
+def text_weight(text: str) -> int:
     """Return for how many texts a text counts."""
     return max(1, len(text) // LONG)
 
@@ -140,7 +154,7 @@ def _parts(texts: Sequence[str], most: int) -> Iterator[tuple[list[str], int]]:
     part: list[str] = []
     total = 0
     for text in texts:
-        weight = _weight(text)
+        weight = text_weight(text)
         if part and total + weight > most:
             yield part, total
             part, total = [], 0
@@ -171,13 +185,23 @@ class ServedTaggers:
         self.metrics = Metrics()
         self._queues: dict[str, TaggerQueue] = {}
         self._reloading = asyncio.Lock()
-        shown = progress or Silent()
+        self._versions = Versions(Path(settings.shared) if settings.shared else None)
         for (name, folder), feedback in zip(settings.taggers, settings.feedback, strict=True):
             if feedback is not None:
-                FeedbackFile(Path(feedback)).check()
-            shown.say(f"loading {folder}")
-            served = Served(name, folder, settings, progress)
+                file = FeedbackFile(Path(feedback))
+                file.check()
+                file.collect()
+            served = self._first(name, folder, progress)
             self._queues[name] = TaggerQueue(served, folder, feedback, settings, self.metrics)
+
+    def _first(self, name: str, folder: str, progress: Progress | None) -> Served:
+        """Load a tagger at the start: the version that the service has begun with, if it has."""
+        tracked = self._versions.get(name)
+        if tracked is not None:
+            return Served(name, tracked.current.folder, self.settings, verify=False)
+        served = Served(name, folder, self.settings, progress=progress)
+        self._versions.begin(name, Version(folder, served.manifest["checksum"]))
+        return served
 
     @property
     def names(self) -> list[str]:
@@ -199,13 +223,14 @@ class ServedTaggers:
     async def reload(self) -> list[str]:
         """Load what has been saved anew, and return its names; whoever asks meanwhile is answered.
 
-        A tagger that cannot be loaded goes on as it was, and that is told.
+        A new tagger is tried in a process of its own first. One that cannot be loaded goes on as
+        it was, and that is told.
         """
         reloaded, failed = [], []
         async with self._reloading:
             for name, queue in self._queues.items():
                 try:
-                    served = await asyncio.to_thread(self._anew, name, queue)
+                    served = await self._renewed(name, queue)
                 except Exception as error:  # also a folder that is replaced just now
                     self.metrics.reloads.labels("failed").inc()
                     log.error("%s goes on as it was: %s", name, error)
@@ -223,11 +248,44 @@ class ServedTaggers:
             raise ProblemError(409, f"{names}: not loaded, the old one goes on", errors=failed)
         return reloaded
 
-    def _anew(self, name: str, queue: TaggerQueue) -> Served | None:
-        manifest = storage.read_manifest(queue.folder, verify=False)
-        if manifest["checksum"] == queue.served.manifest["checksum"]:
-            return None
-        return Served(name, queue.folder, self.settings)
+    async def _renewed(self, name: str, queue: TaggerQueue) -> Served | None:
+        """Return the tagger that is to be served from now on, if it is another one."""
+        async with self._versions.one_trial():
+            tracked = self._versions.get(name)
+            assert tracked is not None
+            if tracked.current.checksum != queue.served.manifest["checksum"]:
+                # another worker has tried it, or the version before came back
+                return await asyncio.to_thread(self._load, name, tracked.current.folder)
+            manifest = await asyncio.to_thread(storage.read_manifest, queue.folder, verify=False)
+            if manifest["checksum"] == tracked.current.checksum:
+                return None
+            if manifest["checksum"] in tracked.refused:
+                raise InputError(
+                    f"a worker ended soon after it had taken the tagger in {queue.folder}, so it "
+                    "is not taken again: save another one, or restart the service"
+                )
+            return await self._tried(name, queue.folder)
+
+    async def _tried(self, name: str, folder: str) -> Served:
+        """Return a new tagger after its trial, and make it the one that all workers take."""
+        settings = self.settings
+        place = settings.snapshot_place(name)
+        snapshot = await asyncio.to_thread(take, folder, place, copy=bool(settings.copies))
+        try:
+            await try_out(name, folder, snapshot, settings)
+            served = await asyncio.to_thread(self._load, name, snapshot)
+        except BaseException:
+            drop(snapshot, place)
+            raise
+        version = Version(snapshot, served.manifest["checksum"])
+        keep = settings.workers > 1 and snapshot != folder  # else there is nothing to go back to
+        unused = self._versions.publish(name, version, keep=keep)
+        if unused is not None:
+            drop(unused.folder, place)
+        return served
+
+    def _load(self, name: str, folder: str) -> Served:
+        return Served(name, folder, self.settings, verify=False)
 
     def close(self) -> None:
         """Let all threads end."""

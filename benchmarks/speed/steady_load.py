@@ -24,7 +24,13 @@ TRIAL = 15.0  # seconds to find the capacity
 
 
 def soak(
-    tagger: Path, texts: list[str], work: Path, seconds: float, note: Callable[..., None]
+    tagger: Path,
+    texts: list[str],
+    work: Path,
+    seconds: float,
+    note: Callable[..., None],
+    disturb: Callable[[Server, threading.Event], None] | None = None,
+    trial: float = TRIAL,
 ) -> None:
     """Find the capacity for the mix, then ask at 0.8 of it; everything is noted as it comes.
 
@@ -40,6 +46,10 @@ def soak(
         How long.
     note
         Takes a line of results.
+    disturb
+        Runs beside the load until the event is set, if there is something to disturb it.
+    trial
+        Seconds to find the capacity.
     """
     feedback = work / "feedback"
     shutil.rmtree(feedback, ignore_errors=True)
@@ -51,22 +61,26 @@ def soak(
         every, calm = (work / "requests" / f"{name}.jsonl" for name in ("mixed", "polite"))
         _write(every, requests)
         _write(calm, polite)
-        trial = server.load(calm, TRIAL, clients=CLIENTS, warm=3)
-        note("capacity", **trial)
-        rate = SHARE * trial["a_second"]
-        print(f"capacity {trial['a_second']:.0f} requests a second; now {rate:.0f}", flush=True)
+        tried = server.load(calm, trial, clients=CLIENTS, warm=3)
+        note("capacity", **tried)
+        rate = SHARE * tried["a_second"]
+        print(f"capacity {tried['a_second']:.0f} requests a second; now {rate:.0f}", flush=True)
         written = _lines(feedback)
         before = {each["pid"] for each in server.tree.memory()}
         stop = threading.Event()
-        watch = threading.Thread(target=_watch, args=(server, stop, note))
-        watch.start()
+        threads = [threading.Thread(target=_watch, args=(server, stop, note))]
+        if disturb is not None:
+            threads.append(threading.Thread(target=disturb, args=(server, stop)))
+        for each in threads:
+            each.start()
         try:
             options = {"clients": CLIENTS, "rate": rate, "every": EVERY, "warm": 1}
             for found in server.loading(every, seconds, **options):
                 note("soak done" if found.get("done") else "soak", rate=rate, **found)
         finally:
             stop.set()
-            watch.join()
+            for each in threads:
+                each.join()
         after = {each["pid"] for each in server.tree.memory()}
     told = log.read_text(errors="replace")
     outcomes = found["warm"] + found["outcomes"] + found["late"]
