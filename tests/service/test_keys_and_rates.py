@@ -9,7 +9,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.service.settings import read_keys
 from services import serving
 
-FIRST, SECOND = "first-key-0123456789", "second-key-0123456789"
+FIRST, SECOND = "first-key-0123456789", "Second-Key-0123456789"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,10 @@ def test_without_a_key_there_is_nothing_but_the_page(guarded):
 
 @pytest.mark.parametrize(
     "header",
-    ["", "Bearer", "Bearer ", f"Basic {FIRST}", f"Bearer {FIRST}x", f"Bearer {FIRST[:-1]}", FIRST],
+    [
+        *("", "Bearer", "Bearer ", f"Basic {FIRST}", f"Bearer {FIRST}x", f"Bearer {FIRST[:-1]}"),
+        *(FIRST, f"Bearer {FIRST.upper()}", f"Bearer {SECOND.lower()}"),
+    ],
 )
 def test_a_key_that_is_not_one_is_refused(guarded, header):
     assert guarded.ask("/metrics", headers={"Authorization": header}).status == 401

@@ -178,6 +178,17 @@ def test_interrupt_and_resume_give_what_one_run_gives(stop_at, tmp_path):
     assert plain(written) == plain(whole[1])
 
 
+def test_a_resumed_training_knows_the_last_gradients(tmp_path):
+    """Half of the longest recent gradient is allowed: every step depends on those before it."""
+    settings = SETTINGS.fresh().set_params(clip_recent=0.5)
+    whole = fit(Line(), settings=settings)
+    first = Line()
+    first.stop_at = 13
+    with pytest.raises(KeyboardInterrupt):
+        fit(first, tmp_path, settings=settings)
+    assert_same(fit(Line(), tmp_path, resume=True, settings=settings), whole)
+
+
 def test_a_checkpoint_at_every_step_changes_nothing(tmp_path):
     often = SETTINGS.fresh().set_params(checkpoint_minutes=0.0)
     assert_same(fit(Line(), tmp_path, settings=often), fit(Line()))
