@@ -1,5 +1,6 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
-# JOBS how many processes run the tests, PORT where the page is served.
+# JOBS how many processes run the tests, PORT where the page is served, EACH how many bugs
+# `make mutants` puts into each area.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,8 +8,9 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 JOBS ?= 2
 PORT ?= 8000
+EACH ?= 40
 
-.PHONY: demo serve test check format docs clean
+.PHONY: demo serve test check format docs mutants clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -33,6 +35,9 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs
 	@echo "open build/docs/index.html"
+
+mutants: $(READY)
+	$(BIN)/python benchmarks/reliability/mutants.py --each $(EACH) --jobs $(JOBS)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
