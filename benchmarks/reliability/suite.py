@@ -61,7 +61,7 @@ def forget_kernels(tree: Path, file: str) -> None:
 
 
 def run_tests(tree: Path, files: list[str], tests: list[str], limit: float) -> Outcome:
-    """Run the examples in docstrings of files, then tests, on a tree until the first fails.
+    """Run tests, and the examples in docstrings of files, on a tree until the first fails.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def run_tests(tree: Path, files: list[str], tests: list[str], limit: float) -> O
 
 
 def _run(tree: Path, files: list[str], tests: list[str]) -> None:
-    """Run examples and pytest in a new session; this is all that its process does."""
+    """Run pytest and examples in a new session; this is all that its process does."""
     os.setsid()
     log = os.open(tree / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -112,14 +112,20 @@ def _run(tree: Path, files: list[str], tests: list[str]) -> None:
     if not labelgrove.__file__.startswith(source):
         print(labelgrove.__file__, flush=True)
         os._exit(WRONG_TREE)
-    for file in files:  # pytest would import them a second time, under other names
-        module = importlib.import_module(f"labelgrove.{file.removesuffix('.py').replace('/', '.')}")
-        if doctest.testmod(module).failed:
-            print(f"FAILED {file}::examples", flush=True)
-            os._exit(1)
     import pytest
 
     options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={tree / 'tmp'}"]
-    code = pytest.main([*options, *tests])
+    code = int(pytest.main([*options, *tests]))
+    if code == 0 and not all(map(_examples_hold, files)):
+        code = 1
     sys.stdout.flush()
-    os._exit(int(code))  # threads that a bug left hanging do not matter
+    os._exit(code)  # threads that a bug left hanging do not matter
+
+
+def _examples_hold(file: str) -> bool:
+    """Run the examples of a file; pytest would import it a second time, under another name."""
+    module = importlib.import_module(f"labelgrove.{file.removesuffix('.py').replace('/', '.')}")
+    failed = doctest.testmod(module).failed
+    if failed:
+        print(f"FAILED {file}::examples")
+    return not failed
