@@ -45,6 +45,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
         "models/linear/forest_kernels.py": [
             *(LINEAR + "test_linear_kernels.py", LINEAR + "test_linear_forest.py"),
+            LINEAR + "test_dense_columns.py",
         ],
         "models/linear/chain_kernels.py": [LINEAR + "test_classifier_chain.py"],
         "models/linear/training_kernels.py": [

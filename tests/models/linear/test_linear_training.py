@@ -384,6 +384,13 @@ def test_resume_where_nothing_was_begun_is_a_beginning(begun, tmp_path):
     assert_same(fit(MODEL, X, Y, folder, resume=True), MODEL.fresh().fit(X, Y))
 
 
+def test_resume_where_another_kind_of_model_was_trained_is_refused(tmp_path):
+    (tmp_path / "flat").mkdir()
+    with pytest.raises(InputError, match=r"another kind of model \(flat\).*start anew"):
+        fit(MODEL, *planted(), tmp_path, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["flat"]
+
+
 def changed_value(X, Y):
     X = X.copy()
     X.data[0] += 1
