@@ -36,7 +36,8 @@ LINEAR = "tests/models/linear/"
 SERVICE = "tests/service/"
 STORAGE = ["tests/core/test_storage.py", "tests/core/test_storage_flushing.py"]
 # The tests that cover each file, those that are quick first; the first pattern that fits counts.
-# The examples in a file's docstrings are always run too.
+# In a folder the test that is named like the file is the first. The examples in a file's
+# docstrings are always run too.
 AREAS: dict[str, dict[str, list[str]]] = {
     "kernels": {
         "models/linear/product_kernels.py": [LINEAR + "test_dense_kernels.py"],
@@ -141,7 +142,9 @@ def tests_of(area: str, file: str) -> list[str] | None:
     """Return the tests that cover a file, or None if the area does not have it."""
     for pattern, tests in AREAS[area].items():
         if fnmatch(file, pattern):
-            return tests
+            folders = [ROOT / test for test in tests if (ROOT / test).is_dir()]
+            named = [each for folder in folders for each in folder.glob(f"*_{Path(file).stem}.py")]
+            return [*(str(each.relative_to(ROOT)) for each in named), *tests]
     return None
 
 
