@@ -355,6 +355,7 @@ def test_a_part_that_was_being_written_does_not_count(tmp_path, trained, monkeyp
     last.rename(tmp_path / f".{last.name}")  # as if killed before the renaming
     (tmp_path / f".{last.name}" / "values.npy").write_bytes(b"cut short")
     assert_same(fit(MODEL, X, Y, tmp_path, resume=True), whole)
+    assert not [*tmp_path.rglob("values.npy")], "the part that was written anew has it no more"
 
 
 def test_without_resume_it_begins_anew_and_leaves_the_files_of_others(tmp_path, trained):
