@@ -353,9 +353,10 @@ def test_a_part_that_was_being_written_does_not_count(tmp_path, trained, monkeyp
     interrupt(MODEL, X, Y, tmp_path, 3)
     last = max(tmp_path.glob("part-*"))
     last.rename(tmp_path / f".{last.name}")  # as if killed before the renaming
-    (tmp_path / f".{last.name}" / "values.npy").write_bytes(b"cut short")
+    for name in ("values.npy", "left.npy"):
+        (tmp_path / f".{last.name}" / name).write_bytes(b"cut short")
     assert_same(fit(MODEL, X, Y, tmp_path, resume=True), whole)
-    assert not [*tmp_path.rglob("values.npy")], "the part that was written anew has it no more"
+    assert not [*tmp_path.rglob("left.npy")], "nothing of it is in the part that took its place"
 
 
 def test_without_resume_it_begins_anew_and_leaves_the_files_of_others(tmp_path, trained):
