@@ -113,7 +113,7 @@ def main() -> int:
         (area, bug)
         for turn in zip_longest(drawn)
         for area, bug in turn
-        if (bug.file, bug.old, bug.new) not in equivalent and results.wants(bug, arguments.again)
+        if _place(bug) not in equivalent and results.wants(bug, arguments.again)
     ]
     if wanted and not arguments.report:
         _try_all(wanted, work, results, arguments)
@@ -166,10 +166,19 @@ def zip_longest(drawn: dict[str, list[tuple[str, Bug]]]) -> list[list[tuple[str,
     return [[bugs[i] for bugs in drawn.values() if i < len(bugs)] for i in range(longest)]
 
 
-def _equivalent() -> dict[tuple[str, str, str], str]:
-    """Return the reasons for bugs that change nothing, by file and lines."""
+Place = tuple[str, str, str, int]
+
+
+def _place(bug: Bug) -> Place:
+    return bug.file, bug.old, bug.new, bug.nth
+
+
+def _equivalent() -> dict[Place, str]:
+    """Return the reasons for bugs that change nothing, by their places."""
     listed = tomllib.loads(EQUIVALENT.read_text("utf-8"))["bug"]
-    return {(each["file"], each["old"], each["new"]): each["why"] for each in listed}
+    return {
+        (each["file"], each["old"], each["new"], each.get("nth", 0)): each["why"] for each in listed
+    }
 
 
 # --- trying them ----------------------------------------------------------------------------------
@@ -255,14 +264,12 @@ def _title(bug: Bug) -> str:
 
 
 def _report(
-    drawn: dict[str, list[tuple[str, Bug]]],
-    results: Results,
-    equivalent: dict[tuple[str, str, str], str],
+    drawn: dict[str, list[tuple[str, Bug]]], results: Results, equivalent: dict[Place, str]
 ) -> int:
     """Print living bugs and a table; return 1 if fewer were caught than the goal."""
     rows, living = [], []
     for area, bugs in drawn.items():
-        same = [bug for _, bug in bugs if (bug.file, bug.old, bug.new) in equivalent]
+        same = [bug for _, bug in bugs if _place(bug) in equivalent]
         tried = [bug for _, bug in bugs if bug not in same and bug.name in results.found]
         lived = [bug for bug in tried if not results.found[bug.name]["caught"]]
         living += lived
