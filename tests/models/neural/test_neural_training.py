@@ -230,6 +230,12 @@ def test_damaged_checkpoint(tmp_path):
         fit(Line(), tmp_path, resume=True)
 
 
+def test_what_cannot_be_removed_does_not_end_the_training(tmp_path):
+    (tmp_path / "checkpoint-000000001").write_text("no folder, so it is not removed like one")
+    checkpoint.save(tmp_path, 2, checkpoint.Checkpoint({"a": torch.ones(1)}, {}))
+    assert checkpoint.load(tmp_path, {}).tensors["a"].item() == 1
+
+
 def test_a_new_training_removes_old_checkpoints(tmp_path):
     first = Line()
     first.stop_at = 13
