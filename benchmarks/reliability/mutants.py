@@ -74,7 +74,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "service/feedback.py": [SERVICE + "test_feedback.py"],
         "service/bodies.py": [SERVICE + "test_api.py", SERVICE + "test_hostile.py"],
         "service/connections.py": [SERVICE + "test_hostile.py", SERVICE + "test_running.py"],
-        "service/rates.py": [SERVICE + "test_keys_and_rates.py", SERVICE + "test_running.py"],
+        "service/rates.py": [SERVICE + "test_parts.py", SERVICE + "test_keys_and_rates.py"],
         "service/middleware.py": [
             *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_api.py"),
             *(SERVICE + "test_hostile.py", SERVICE + "test_running.py"),
