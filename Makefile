@@ -1,6 +1,7 @@
 # Each target makes the virtual environment it needs; PYTHON chooses the interpreter,
 # JOBS how many processes run the tests, PORT where the page is served, MINUTES how long
-# campaigns of kills, changed files and load go on, SEED which changes are made.
+# campaigns of kills, changed files and load go on, SEED which changes are made, EACH how many
+# bugs `make mutants` puts into each area.
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -10,8 +11,9 @@ JOBS ?= 2
 PORT ?= 8000
 MINUTES ?= 20
 SEED ?= 0
+EACH ?= 40
 
-.PHONY: demo serve test check crash fuzz soak format docs clean
+.PHONY: demo serve test check crash fuzz soak mutants format docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -45,6 +47,9 @@ crash: $(READY)
 
 soak: $(READY)
 	$(BIN)/python benchmarks/reliability/soak.py --minutes $(MINUTES)
+
+mutants: $(READY)
+	$(BIN)/python benchmarks/reliability/mutants.py --each $(EACH) --jobs $(JOBS)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -84,6 +84,13 @@ def test_manifest_says_what_is_inside(saved):
     assert said["versions"]["numpy"] == np.__version__
 
 
+def test_the_order_of_names_in_a_manifest_means_nothing(saved):
+    manifest = storage.read_manifest(saved)
+    path = saved / "manifest.json"
+    path.write_text(json.dumps(dict(reversed(manifest.items()))))
+    assert storage.read_manifest(saved) == manifest
+
+
 @pytest.mark.parametrize("name", ["weights.npy", "values.json"])
 @pytest.mark.parametrize("harm", ["cut", "altered", "removed"])
 def test_damage_is_refused(saved, name, harm):

@@ -170,6 +170,11 @@ def test_hamming_loss_over_more_columns():
     assert evaluate(Y, RANKING, n_labels=60)["hamming-loss"] == pytest.approx(6 / (5 * 60))
 
 
+def test_a_single_label_is_enough():
+    found = evaluate(csr_array([[1], [0]]), Ranking([[0], [0]], [[0.9], [0.8]]), n_labels=1)
+    assert found["hamming-loss"] == 0.5
+
+
 def test_a_decision_in_place_of_a_threshold():
     found = evaluate(Y, RANKING, threshold=Decision(top=1))
     # given 0*, 3, 0, 4*, none

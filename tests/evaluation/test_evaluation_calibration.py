@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
@@ -85,6 +86,21 @@ def test_extreme_evidence_never_gives_certainty(n, share, spread):
         assert fitted.apply(0.25) == np.float32(0.25)
     if share == 1.0:
         assert fitted.apply(0.5) > 0.8
+
+
+def test_scores_that_say_nothing_of_the_slope_leave_it_at_one():
+    fitted = fit_calibration(*as_case(np.full(40, 0.5), np.arange(40) % 2 == 0))
+    assert fitted.apply([0.1, 0.5, 0.8]) == pytest.approx([0.1, 0.5, 0.8], abs=1e-3)
+
+
+def test_the_prior_bounds_the_slope_where_scores_part_hits_from_misses():
+    """Without a prior the slope would be infinite; with it one equation tells the slope."""
+    hits = np.arange(40) % 2 == 0
+    fitted = fit_calibration(*as_case(np.where(hits, 0.6, 0.4), hits))
+    odds = logit(0.6)
+    # the 40 places pull the slope up, the prior of variance 10 pulls it back to 1
+    slope = brentq(lambda s: 40 * odds * expit(-s * odds) - (s - 1) / 10, 1, 100)
+    assert fitted.apply([0.4, 0.6]) == pytest.approx(expit([-slope * odds, slope * odds]), abs=2e-3)
 
 
 def test_all_scores_equal():

@@ -1,11 +1,14 @@
 """Bootstrap, Wilcoxon and Holm: against the metrics themselves, scipy and hand-worked cases."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Silent
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import (
@@ -65,6 +68,29 @@ def test_samples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     (in_parts,) = resampled([metrics], resamples=7)
     for name in metrics:
         np.testing.assert_allclose(in_parts[name], at_once[name])
+
+
+class Counting(Silent):
+    """Notes how many samples each block has."""
+
+    def __init__(self):
+        self.steps = []
+
+    @contextmanager
+    def task(self, title, total=None, unit="documents", done=0):
+        yield self
+
+    def advance(self, steps=1, **facts):
+        self.steps.append(steps)
+
+
+@pytest.mark.parametrize(("names", "blocks"), [(["P@1"], [4, 3]), (["macro-F1"], [3, 3, 1])])
+def test_as_many_samples_are_drawn_at_once_as_memory_allows(names, blocks, monkeypatch):
+    """A sample of 40 documents takes 80 numbers, and 4 for each of 9 labels that are summed up."""
+    monkeypatch.setattr("labelgrove.evaluation.resampling.BLOCK_BYTES", 3000)
+    progress = Counting()
+    resampled([additive(*made(), names)], resamples=7, progress=progress)
+    assert progress.steps == blocks
 
 
 def test_the_interval_is_that_of_scipys_bootstrap():

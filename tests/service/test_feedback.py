@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from command_line import called
+from flushes import flushes_of
 from labelgrove import Tagger
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.corpus import read_corpus, read_feedback
@@ -34,6 +35,28 @@ def test_lines_are_appended(tmp_path):
     file.append([{"text": "ä"}, {"text": "b\n"}])
     file.append([{"text": "c"}])
     assert lines(file.path) == [{"text": "ä"}, {"text": "b\n"}, {"text": "c"}]
+
+
+APPEND = """
+from pathlib import Path
+from labelgrove.service.feedback import FeedbackFile
+
+file = FeedbackFile(Path(watched))
+for text in ("a", "b"):
+    file.append([{"text": text}])
+    flushes.append({"acknowledged": os.stat(watched).st_size})
+"""
+
+
+def test_lines_are_flushed_before_they_are_acknowledged(tmp_path):
+    flushes = flushes_of(APPEND, tmp_path / "f.jsonl")
+    inode, above = (tmp_path / "f.jsonl").stat().st_ino, tmp_path.stat().st_ino
+    told = [number for number, each in enumerate(flushes) if "acknowledged" in each]
+    assert len(told) == 2
+    for begins, ends in zip((0, told[0]), told, strict=True):
+        on_disk = [each["bytes"] for each in flushes[begins:ends] if each.get("inode") == inode]
+        assert flushes[ends]["acknowledged"] in on_disk
+    assert above in [each["inode"] for each in flushes[: told[0]]], "the file's name"
 
 
 @pytest.mark.parametrize("left", ['{"text": "half', '{"text": "' + "long " * 50_000, "{"])

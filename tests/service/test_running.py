@@ -173,10 +173,11 @@ def test_a_service_ends_with_its_terminal(taggers, workers):
 
 
 def test_a_service_that_cannot_begin_says_why(taggers, tmp_path):
-    assert "no such folder" in fails("serve", tmp_path / "none")
+    any_port = ("--port", "0")  # that of the default may be taken
+    assert "no such folder" in fails("serve", tmp_path / "none", *any_port)
     (tmp_path / "empty").mkdir()
-    assert "manifest.json" in fails("serve", tmp_path / "empty")
-    same = fails("serve", taggers / "bonsai", taggers / "bonsai")
+    assert "manifest.json" in fails("serve", tmp_path / "empty", *any_port)
+    same = fails("serve", taggers / "bonsai", taggers / "bonsai", *any_port)
     assert "two taggers would be called 'bonsai'" in same
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -186,10 +187,10 @@ def test_a_service_that_cannot_begin_says_why(taggers, tmp_path):
     assert f"127.0.0.1:{port}" in said
     assert "--port" in said
     assert "exclude each other" in fails(
-        "serve", taggers / "bonsai", "--feedback", tmp_path, "--no-feedback"
+        "serve", taggers / "bonsai", *any_port, "--feedback", tmp_path, "--no-feedback"
     )
     missing = tmp_path / "nowhere"
-    assert str(missing) in fails("serve", taggers / "bonsai", "--feedback", missing)
+    assert str(missing) in fails("serve", taggers / "bonsai", *any_port, "--feedback", missing)
     assert "--host" in fails("serve", taggers / "bonsai", "--host", "no.such.host.invalid")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.terminal import show
 
 
 def doctor(

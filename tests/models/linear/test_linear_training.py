@@ -353,8 +353,10 @@ def test_a_part_that_was_being_written_does_not_count(tmp_path, trained, monkeyp
     interrupt(MODEL, X, Y, tmp_path, 3)
     last = max(tmp_path.glob("part-*"))
     last.rename(tmp_path / f".{last.name}")  # as if killed before the renaming
-    (tmp_path / f".{last.name}" / "values.npy").write_bytes(b"cut short")
+    for name in ("values.npy", "left.npy"):
+        (tmp_path / f".{last.name}" / name).write_bytes(b"cut short")
     assert_same(fit(MODEL, X, Y, tmp_path, resume=True), whole)
+    assert not [*tmp_path.rglob("left.npy")], "nothing of it is in the part that took its place"
 
 
 def test_without_resume_it_begins_anew_and_leaves_the_files_of_others(tmp_path, trained):
@@ -382,6 +384,13 @@ def test_resume_where_nothing_was_begun_is_a_beginning(begun, tmp_path):
         interrupt(MODEL, other_X, other_Y, folder, 5)
         (folder / "training").unlink()
     assert_same(fit(MODEL, X, Y, folder, resume=True), MODEL.fresh().fit(X, Y))
+
+
+def test_resume_where_another_kind_of_model_was_trained_is_refused(tmp_path):
+    (tmp_path / "flat").mkdir()
+    with pytest.raises(InputError, match=r"another kind of model \(flat\).*start anew"):
+        fit(MODEL, *planted(), tmp_path, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["flat"]
 
 
 def changed_value(X, Y):

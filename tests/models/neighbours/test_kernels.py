@@ -65,3 +65,13 @@ def test_a_small_case_by_hand():
     found, cosines = search(queries, documents, 3, np.full(3, -1), 1.0)
     assert found.tolist() == [[1, 0, 3], [-1, -1, -1], [0, 3, -1]]  # equal ones by number
     assert np.allclose(cosines, [[1, 0.6, 0.6], [0, 0, 0], [0.8, 0.8, 0]])
+
+
+def test_a_cosine_that_is_above_zero_by_rounding_alone_is_none():
+    """The sum in single precision is 2^-26; the exact one is 0."""
+    near, tiny = 2.0**-13, 2.0**-26
+    query = csr_array(np.array([[-1, 1 + near, tiny]], np.float32))
+    document = csr_array(np.array([[1, 1 - near, 1]], np.float32))
+    found, cosines = search(query, document, 1, np.array([-1]), 1.0)
+    assert found.tolist() == [[-1]]
+    assert cosines.tolist() == [[0]]

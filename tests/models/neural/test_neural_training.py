@@ -194,6 +194,17 @@ def test_interrupt_and_resume_give_what_one_run_gives(stop_at, tmp_path):
     assert plain(written) == plain(whole[1])
 
 
+def test_a_resumed_training_knows_the_last_gradients(tmp_path):
+    """Half of the longest recent gradient is allowed: every step depends on those before it."""
+    settings = SETTINGS.fresh().set_params(clip_recent=0.5)
+    whole = fit(Line(), settings=settings)
+    first = Line()
+    first.stop_at = 13
+    with pytest.raises(KeyboardInterrupt):
+        fit(first, tmp_path, settings=settings)
+    assert_same(fit(Line(), tmp_path, resume=True, settings=settings), whole)
+
+
 def test_a_checkpoint_at_every_step_changes_nothing(tmp_path):
     often = SETTINGS.fresh().set_params(checkpoint_minutes=0.0)
     assert_same(fit(Line(), tmp_path, settings=often), fit(Line()))
@@ -243,6 +254,12 @@ def test_damaged_checkpoint(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(LabelgroveError, match="damaged"):
         fit(Line(), tmp_path, resume=True)
+
+
+def test_what_cannot_be_removed_does_not_end_the_training(tmp_path):
+    (tmp_path / "checkpoint-000000001").write_text("no folder, so it is not removed like one")
+    checkpoint.save(tmp_path, 2, checkpoint.Checkpoint({"a": torch.ones(1)}, {}))
+    assert checkpoint.load(tmp_path, {}).tensors["a"].item() == 1
 
 
 def test_a_new_training_removes_old_checkpoints(tmp_path):
