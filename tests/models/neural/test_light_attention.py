@@ -148,7 +148,7 @@ def cross_entropy(logits, wanted):
 
 
 def test_joint_loss():
-    model, X, Y = fitted(candidates=5)
+    model, X, Y = fitted(candidates=5, negatives=0)
     (tree,), (network,) = trees_of(model), stirred(model).networks_
     assert isinstance(network.generator, Generator)
     assert isinstance(network.scorer, LabelAttentionScorer)

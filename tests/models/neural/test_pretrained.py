@@ -216,17 +216,16 @@ def test_parts_learn_at_rates_of_their_own(bert):
     network = model._network(Blueprint(np.ones(3, np.int64), 9), reader_of(bert))
     (optimizer,) = new_optimizers(network, model.training)
     names = {id(weight): name for name, weight in network.named_parameters()}
-    groups = {
-        group["rate"]: [names[id(weight)] for weight in group["params"]]
-        for group in optimizer.param_groups
-    }
+    groups = {}
+    for group in optimizer.param_groups:
+        groups.setdefault(group["rate"], set()).update(names[id(each)] for each in group["params"])
     assert {group["share"] for group in optimizer.param_groups} == {1.0}
-    assert groups.pop("encoder_rate") == [
+    assert groups.pop("encoder_rate") == {
         name for name in names.values() if name.startswith("reader.encoder.")
-    ]
+    }
     assert groups == {
-        "hidden_rate": ["scorer.hidden.0.weight", "scorer.hidden.0.bias"],
-        "learning_rate": ["scorer.output.linear.weight", "scorer.output.linear.bias"],
+        "hidden_rate": {"scorer.hidden.0.weight", "scorer.hidden.0.bias"},
+        "learning_rate": {"scorer.output.linear.weight", "scorer.output.linear.bias"},
     }
     used = {rate: getattr(model.training, rate) for rate in ("encoder_rate", *groups)}
     assert used == {"encoder_rate": 5e-5, "hidden_rate": 1e-4, "learning_rate": 1e-3}

@@ -72,5 +72,5 @@ class XmlCnn(NeuralClassifier):
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"filters": 16, "bottleneck": 32, "vector_size": 24, "epochs": 12, "batch": 16,
+        return {"filters": 16, "bottleneck": 32, "vector_size": 24, "epochs": 16, "batch": 16,
                 "learning_rate": 0.01, "dropout": 0.1, "threads": 1}  # fmt: skip
