@@ -253,10 +253,10 @@ def figure(lines: Sequence[Line]) -> str:
 def _machine() -> str:
     told = machine(installed("labelgrove", "lightgbm", "numpy", "scipy", "torch"))
     return (
-        "Made with `python benchmarks/quality/meaning.py --data DIR --work DIR --encoder FOLDER`, "
-        f"two threads, on {told} Other work ran on the same two cores, so seconds are good for "
-        "rough ratios only; those of peers are without reading texts and making features, the "
-        "others with them. Scores are per cent, ± is the standard deviation over seeds."
+        "Made with `python benchmarks/quality/meaning.py --data DIR --work DIR --encoder FOLDER "
+        f"--part 1`, two threads, on {told} Other work ran on the same two cores, so seconds are "
+        "good for rough ratios only; those of peers are without reading texts and making features, "
+        "the others with them. Scores are per cent, ± is the standard deviation over seeds."
     )
 
 
