@@ -10,6 +10,7 @@ import torch
 
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError
+from labelgrove.core.manifest import MANIFEST
 from labelgrove.core.types import Run
 from labelgrove.models.linear.checkpoints import TaskCheckpoint
 from labelgrove.models.linear.tasks import Chunk, NodeTask
@@ -50,7 +51,7 @@ def saved(place, name):
     if (place / name).exists():
         return version_of(place / name)
     # it was moved aside, and the new one is not there yet; of others only parts may be left
-    aside = [path.parent for path in place.glob(f".{name}*-old-*/{storage.MANIFEST}")]
+    aside = [path.parent for path in place.glob(f".{name}*-old-*/{MANIFEST}")]
     versions = [0]
     for folder in aside:
         with suppress(DamagedError):

@@ -9,7 +9,7 @@ import pytest
 
 from contract_cases import FEW, Few
 from labelgrove import models
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.ranking import Ranking
@@ -423,7 +423,7 @@ def test_every_check_has_a_model_that_breaks_it():
     ("check", "model"), [(check, model) for check, found in BROKEN.items() for model in found]
 )
 def test_a_broken_model_fails_its_check(check, model, tmp_path):
-    with pytest.raises((AssertionError, ValueError, AttributeError, IndexError)):
+    with pytest.raises((AssertionError, ValueError, AttributeError, IndexError, DamagedError)):
         CHECKS[check](Case(lambda folder: model(), tmp_path))
 
 

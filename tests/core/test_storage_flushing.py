@@ -10,7 +10,7 @@ from labelgrove.core import storage
 
 with storage.writing(watched, {}, overwrite=True) as folder:
     storage.write_values(folder / "part", {"weights": np.arange(1000.0), "names": ["a", "b"]})
-    (folder / "empty").mkdir()
+    storage.write_values(folder / "inner" / "part", {"weights": np.arange(3.0)})
 """
 
 
@@ -22,7 +22,7 @@ def test_all_of_a_folder_is_flushed_before_it_has_its_name(tmp_path, times):
     final = target.stat().st_ino
     before = {(each["inode"], each["bytes"]) for each in flushes if each["watched"] != final}
     saved = [target, *target.rglob("*")]
-    assert len(saved) == 8, "the folder, two in it, and five files"
+    assert len(saved) == 11, "the folder, three in it, and seven files"
     for path in saved:
         assert (path.stat().st_ino, path.stat().st_size) in before, path
 

@@ -69,7 +69,7 @@ class Pauses:
         return self._clock() >= self._until
 
 
-class _Worker(Process):
+class _ServiceWorker(Process):
     """A worker process with a server that drops no request when it stops."""
 
     @property
@@ -214,7 +214,7 @@ class Workers(Multiprocess):
     handle_ttou = handle_ttin
 
     def _started(self) -> Process:
-        process = _Worker(self.config, self.sockets)
+        process = _ServiceWorker(self.config, self.sockets)
         with sighup_blocked():  # until the worker knows what to do with them
             process.start()
         self._heard[process.pid or 0] = time.monotonic()

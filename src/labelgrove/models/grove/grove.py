@@ -76,7 +76,8 @@ class Grove(Classifier):
     Examples
     --------
     >>> from labelgrove import Tagger
-    >>> texts = ["cats purr", "dogs bark", "a cat and a dog", "the dog sleeps"] * 5
+    >>> each = ["cats purr", "dogs bark", "a cat and a dog", "the dog sleeps"]
+    >>> texts = [f"{text} on day {day}" for day in range(5) for text in each]
     >>> labels = [["cat"], ["dog"], ["cat", "dog"], ["dog"]] * 5
     >>> tagger = Tagger("grove", validation=0).fit(texts, labels)
     >>> tagger.tag("my cat purrs", k=1)[0].label
