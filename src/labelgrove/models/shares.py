@@ -11,6 +11,8 @@ from scipy.sparse import csr_array
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 
+BLOCK = 50_000  # documents that are looked at together, so that memory does not grow with all
+
 
 def shares_of(
     Y: csr_array, folds: int, seed: int, copies: NDArray[np.int64] | None = None
@@ -57,10 +59,21 @@ def copies_of(X: Features) -> NDArray[np.int64]:
     [0, 1, 0, 3, 4]
     """
     if isinstance(X, Views):
-        return copies_of(next(iter(X[view] for view in X)))
+        X = next(iter(X[view] for view in X))
+    n = X.shape[0]
+    keys, filled = np.empty(n, np.uint64), np.empty(n, np.bool_)
+    for start in range(0, n, BLOCK):
+        block = slice(start, min(start + BLOCK, n))
+        keys[block], filled[block] = _keys(X[block])
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return np.where(filled, first[which], np.arange(n)).astype(np.int64)
+
+
+def _keys(X: Any) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return a number for each document that hardly two share, and whether it has features."""
     if isinstance(X, TokenSequences):
-        offsets, lengths = X.offsets, np.diff(X.offsets)
-        numbers = np.arange(len(X.tokens)) - np.repeat(offsets[:-1], lengths)
+        offsets = X.offsets
+        numbers = np.arange(len(X.tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
         entries = _mixed(X.tokens, numbers)
     elif isinstance(X, np.ndarray):
         rows = np.ascontiguousarray(X, np.float32)
@@ -71,10 +84,7 @@ def copies_of(X: Features) -> NDArray[np.int64]:
         offsets = X.indptr
         entries = _mixed(X.indices, X.data.astype(np.float32).view(np.uint32))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-    keys = sums[offsets[1:]] - sums[offsets[:-1]]
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    own = np.arange(len(keys))
-    return np.where(np.diff(offsets) > 0, first[which], own).astype(np.int64)
+    return sums[offsets[1:]] - sums[offsets[:-1]], np.diff(offsets) > 0
 
 
 def _mixed(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from labelgrove.core.features import Views
 from labelgrove.core.types import FitContext
 from labelgrove.models.grove.folds import MOST, fold_rows, rank_folds
 from labelgrove.models.grove.makers import Maker
+from labelgrove.models.shares import copies_of
 from labelgrove.text import Words
 
 N = 60
@@ -24,7 +25,8 @@ def maker(kind):
 
 def ranked(kinds=("tree", "neighbours"), about="", X=X, Y=Y, **context):
     makers = [maker(kind) for kind in kinds]
-    return rank_folds(makers, X, Y, 0, FitContext(**context), about)
+    folds = fold_rows(Y, copies_of(X), 0)
+    return rank_folds(makers, X, Y, folds, FitContext(**context), about)
 
 
 def test_a_maker_that_learned_from_a_document_would_know_its_label():
@@ -62,7 +64,7 @@ def test_how_many_documents_learn_and_are_ranked(n, folds, learn, rank):
     labels = np.arange(n) % 7
     Y = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, 7))
     X = csr_array((np.arange(1, n + 1, dtype=np.float32), np.zeros(n, int), np.arange(n + 1)))
-    pairs = fold_rows(X, Y, 0)
+    pairs = fold_rows(Y, copies_of(X), 0)
     assert len(pairs) == folds
     assert {len(rest) for rest, _ in pairs} == {learn}
     assert sum(len(left) for _, left in pairs) == rank
@@ -74,12 +76,12 @@ def test_how_many_documents_learn_and_are_ranked(n, folds, learn, rank):
 
 def test_no_fold_ranks_what_it_has_learned_a_copy_of():
     X = csr_array(np.repeat(np.eye(10, dtype=np.float32), 5, axis=0))
-    pairs = fold_rows(X, csr_array(np.ones((50, 1), np.float32)), 0)
+    pairs = fold_rows(csr_array(np.ones((50, 1), np.float32)), copies_of(X), 0)
     assert len(pairs) == 5
     for rest, left in pairs:
         assert not {*(rest // 5)} & {*(left // 5)}
     two = csr_array(np.repeat(np.eye(2, dtype=np.float32), 25, axis=0))
-    assert len(fold_rows(two, csr_array(np.ones((50, 1), np.float32)), 0)) == 2
+    assert len(fold_rows(csr_array(np.ones((50, 1), np.float32)), copies_of(two), 0)) == 2
 
 
 def test_a_maker_with_nothing_to_say_is_left_out_and_says_why():

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,13 @@ from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
 from labelgrove.models.grove.makers import FIRST, Maker
-from labelgrove.models.shares import copies_of, different, shares_of
+from labelgrove.models.shares import different, shares_of
 
 FEW = 1_000  # documents below which a fifth is left out at a time instead of a third
 ENOUGH = 5_000  # documents from which the ranker learns what it can: no more folds are trained
 MOST = 10_000  # documents that are ranked at most
+
+Fold: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]  # to learn from, and to rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +60,14 @@ class FoldRankings:
         return FoldRankings(self.rows[chosen], self.fold[chosen], self.counts, rankings)
 
 
-def fold_rows(
-    X: Features, Y: csr_array, seed: int
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def fold_rows(Y: csr_array, copies: NDArray[np.int64], seed: int) -> list[Fold]:
     """Return for each fold the documents to learn from and those to rank.
 
     Few documents are all ranked. Of many only some are, by makers that learn from all others, so
-    that there is one more training and no more. Copies of a text are in the same fold.
+    that there is one more training and no more. Copies of a text, as `copies_of` finds them, are
+    in the same fold.
     """
-    n, copies = Y.shape[0], copies_of(X)
+    n = Y.shape[0]
     folds = 5 if n < FEW else max(3, min(10, n // ENOUGH))
     used = min(folds, -(-ENOUGH * folds // n))
     shares = shares_of(Y, min(folds, different(Y, copies)), seed, copies)
@@ -77,7 +78,12 @@ def fold_rows(
 
 
 def rank_folds(
-    makers: Sequence[Maker], X: Features, Y: csr_array, seed: int, context: FitContext, about: str
+    makers: Sequence[Maker],
+    X: Features,
+    Y: csr_array,
+    folds: Sequence[Fold],
+    context: FitContext,
+    about: str,
 ) -> FoldRankings:
     """Train makers on some documents and let them rank the others.
 
@@ -90,14 +96,14 @@ def rank_folds(
         Unfitted.
     X, Y
         All training documents.
-    seed
-        Of the folds.
+    folds
+        What `fold_rows` returned.
     context
         That of the grove.
     about
         The settings on which the rankings depend.
     """
-    folds, n_labels = fold_rows(X, Y, seed), Y.shape[1]
+    n_labels = Y.shape[1]
     makers = [maker.for_parts(X, Y) for maker in makers]
     kept = _Kept(context, f"{about} {_checksum(X, Y)}" if context.run.folder else "")
     counts = np.stack([np.bincount(Y[rest].indices, minlength=n_labels) for rest, _ in folds])

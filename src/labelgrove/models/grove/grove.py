@@ -36,7 +36,7 @@ from labelgrove.models.grove.evidence import (
     LabelFacts,
     gather,
 )
-from labelgrove.models.grove.folds import FEW, FoldRankings, rank_folds
+from labelgrove.models.grove.folds import FEW, Fold, FoldRankings, fold_rows, rank_folds
 from labelgrove.models.grove.makers import FIRST, KINDS, Maker
 from labelgrove.models.grove.ranker import Ranker
 from labelgrove.models.shares import copies_of, different
@@ -173,16 +173,18 @@ class Grove(Classifier):
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         self.facts_, self.ranker_, self.held_out_ = _facts(Y, context.labels), None, {}
         self.later_ = np.empty(0, np.int64)
-        makers = self._new()
-        if different(Y, copies_of(X)) < FEWEST:
-            self._fit_unjudged(makers, X, Y, context)
-            return
-        kinds = [FIRST]
+        makers, kinds = self._new(), [FIRST]
         if self._model is not None:  # what fewer documents have taught, they need not teach again
             kinds = [maker.kind for maker in self._model.makers_]
             self.ranker_, self.held_out_ = self._model.ranker_, self._model.held_out_
-        elif len(makers) > 1:
-            kinds = self._learn_to_rank(makers, X, Y, context)
+        else:
+            copies = copies_of(X)
+            if (n_different := different(Y, copies)) < FEWEST:
+                self._fit_unjudged(makers, X, Y, context, n_different)
+                return
+            if len(makers) > 1:
+                parts = fold_rows(Y, copies, self.seed)
+                kinds = self._learn_to_rank(makers, X, Y, context, parts)
         self.makers_ = [
             maker.fit(X, Y, context, maker.kind) for maker in makers if maker.kind in kinds
         ]
@@ -197,7 +199,7 @@ class Grove(Classifier):
         return found
 
     def _fit_unjudged(
-        self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext
+        self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext, n_different: int
     ) -> None:
         """Fit all makers that can learn from next to nothing, with a ranker that did not learn."""
         if not Y.nnz:
@@ -215,18 +217,23 @@ class Grove(Classifier):
             )
         kinds = ", ".join(maker.kind for maker in self.makers_)
         context.run.progress.say(
-            f"{different(Y, copies_of(X)):,} different documents with labels are too few to learn "
+            f"{n_different:,} different documents with labels are too few to learn "
             f"how to rank: this tagger rests on {kinds}, with fixed weights"
         )
         if len(self.makers_) > 1:
             self.ranker_ = Ranker.unlearned(self._evidence(X[:0]).columns)
 
     def _learn_to_rank(
-        self, makers: list[Maker], X: Features, Y: csr_array, context: FitContext
+        self,
+        makers: list[Maker],
+        X: Features,
+        Y: csr_array,
+        context: FitContext,
+        parts: list[Fold],
     ) -> list[str]:
         """Choose makers and learn the ranker; return the kinds of makers to keep."""
         about = repr(self.get_params(deep=False) | {"threads": None})
-        folds = rank_folds(makers, X, Y, self.seed, context, about)
+        folds = rank_folds(makers, X, Y, parts, context, about)
         own = Y[folds.rows]
         keep = list(self.keep)
         if Y.shape[0] < FEW and (self.facts_.counts == 0).any():

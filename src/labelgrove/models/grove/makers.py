@@ -133,16 +133,23 @@ class Maker:
         own = own_context(context, self.views, step, rows)
         if rows is not None:
             X, Y = X[rows], Y[rows]
-        labels = np.arange(Y.shape[1], dtype=np.int32)
-        if not self.model.ranks_by_name:  # labels without documents would only take room
-            labels = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1])).astype(np.int32)
+        labels = self._own_labels(Y)
+        if not self.model.ranks_by_name:
             Y, own = csr_array(Y[:, labels]), replace(own, labels=None)
         model = self.model.fresh().fit(own_views(X, self.views), Y, context=own)
         return replace(self, model=model, labels=labels)
 
     def for_parts(self, X: Features, Y: csr_array) -> Self:
         """Return an unfitted copy that is trained on parts of these documents."""
-        return replace(self, model=self.model.for_parts(own_views(X, self.views), Y))
+        own = csr_array(Y[:, self._own_labels(Y)])
+        return replace(self, model=self.model.for_parts(own_views(X, self.views), own))
+
+    def _own_labels(self, Y: csr_array) -> NDArray[np.int32]:
+        """Return the columns of Y (n, L) that it learns, shape (l,)."""
+        if self.model.ranks_by_name:
+            return np.arange(Y.shape[1], dtype=np.int32)
+        # labels without documents would only take room
+        return np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1])).astype(np.int32)
 
     def rank(self, X: Features, depth: int | None = None) -> Ranking:
         """Return the best labels of each text, numbered as in the grove."""
