@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labelgrove import Tagger
 from labelgrove.core.errors import InputError
 from labelgrove.labels import LabelSpace
 from labelgrove.service.label_search import LabelSearch, _plain
 from labelgrove.service.rates import SLOTS, Rates
+from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, Settings, name_taggers
 
 
@@ -122,3 +124,15 @@ def test_a_folder_may_have_an_equals_sign(tmp_path, monkeypatch):
 def test_limits_are_above_nothing(name):
     with pytest.raises(InputError, match=name):
         Limits(**{name: 0})
+
+
+def test_only_taggers_of_which_it_is_known_are_asked_by_two_threads(tmp_path):
+    texts, labels = ["red apple", "blue whale"] * 20, [["fruit"], ["sea"]] * 20
+    partners = [Tagger(name, seed=0).fit(texts, labels) for name in ("bonsai", "knn")]
+    taggers = {"one": partners[0], "two": Tagger.combine(partners)}
+    for name, tagger in taggers.items():
+        tagger.save(tmp_path / name)
+    folders = tuple((name, str(tmp_path / name)) for name in taggers)
+    settings = Settings(folders, (None, None))
+    found = {name: Served(name, folder, settings).concurrent for name, folder in folders}
+    assert found == {"one": True, "two": False}, "a consensus may hold any model"

@@ -16,6 +16,7 @@ from labelgrove.core.threads import workers
 from labelgrove.core.types import Tag
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
+from labelgrove.models.consensus import Consensus
 from labelgrove.service.label_search import LabelSearch
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
@@ -91,7 +92,12 @@ class Served:
 
     @cached_property
     def concurrent(self) -> bool:
-        """Whether two threads may ask it at once: models without torch and their features."""
+        """Whether two threads may ask it at once: models without torch and their features.
+
+        A consensus may hold any model, so that nothing is known of it.
+        """
+        if self.manifest["model"] == Consensus.name:
+            return False
         featurizers = FEATURIZERS.entries()
         used = [MODELS.entries().get(self.manifest["model"])]
         used += [featurizers.get(part["name"]) for part in self.manifest["features"].values()]
