@@ -53,7 +53,7 @@ def settings(case: Case, system: str) -> dict[str, Any]:
     if system in LINEAR:
         return {}
     found: dict[str, Any] = {
-        "vectors": case.glove, "length": 128, "epochs": 8, "batch": 40, "patience": 8,
+        "vectors": case.glove, "length": 128, "epochs": 8, "batch": 40, "patience_evaluations": 8,
         "learning_rate": 0.003 if system == "xml-cnn" else 0.01, "schedule": "linear",
     }  # fmt: skip
     if system != "xml-cnn":
