@@ -290,18 +290,31 @@ def test_names_of_any_length_are_saved_and_replaced(tmp_path):
 # --- reading while a folder is replaced ---------------------------------------------------------
 
 
-def replaced_meanwhile(folder, n):
-    """Replace a folder in another thread and return once that is to be seen."""
-    before = (folder / "manifest.json").stat().st_ino
-    thread = threading.Thread(target=save, args=(folder, n), kwargs={"overwrite": True})
-    thread.start()
-    ends = time.monotonic() + PATIENCE
-    while (folder / "manifest.json").stat().st_ino == before and time.monotonic() < ends:
-        time.sleep(0.001)
-    return thread
+@pytest.fixture
+def replaced_meanwhile(monkeypatch):
+    """Replace a folder in another thread and return that once the new one is to be seen.
+
+    Every thread ends within the test that began it, before what that test patched is put back.
+    """
+    threads = []
+
+    def replace(folder, n):
+        before = (folder / "manifest.json").stat().st_ino
+        thread = threading.Thread(target=save, args=(folder, n), kwargs={"overwrite": True})
+        threads.append(thread)
+        thread.start()
+        ends = time.monotonic() + PATIENCE
+        while (folder / "manifest.json").stat().st_ino == before and time.monotonic() < ends:
+            time.sleep(0.001)
+        return thread
+
+    yield replace
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
-def test_what_is_read_is_of_one_folder(saved):
+def test_what_is_read_is_of_one_folder(saved, replaced_meanwhile):
     threads = []
 
     def read(place, said):
@@ -319,7 +332,7 @@ def test_what_is_read_is_of_one_folder(saved):
 
 
 @pytest.mark.parametrize("way", ["no paths of open folders", "no locks"])
-def test_what_cannot_be_read_to_its_end_is_read_again(saved, monkeypatch, way):
+def test_what_cannot_be_read_to_its_end_is_read_again(saved, monkeypatch, replaced_meanwhile, way):
     if way == "no locks":
         monkeypatch.setattr(folder_locks, "fcntl", None)
     else:
