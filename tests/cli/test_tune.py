@@ -89,6 +89,13 @@ def test_a_search_is_neither_lost_nor_continued_unasked(search, data, tmp_path):
     called(*call, *same, "--resume", "--quiet")
     assert trials(out)[:3] == trials(search[0])
     assert len(trials(out)) == 4
+    notes = out / "tagger" / "notes.txt"
+    notes.write_text("mine")
+    said = fails(*call[:-1], 1, "--range", "power=2", "--overwrite", "--quiet")
+    assert "did not write: 'notes.txt'" in said
+    assert notes.read_text() == "mine"
+    assert len(trials(out)) == 4
+    notes.unlink()
     done = called(*call[:-1], 1, "--range", "power=2", "--overwrite", "--quiet")
     assert done.stderr == ""
     assert [trial["values"] for trial in trials(out)] == [{"neighbours": 30}]

@@ -132,6 +132,22 @@ def test_no_feedback_is_an_error(tmp_path):
             read_feedback(empty)
 
 
+def test_lines_that_were_written_aside_are_read(file):
+    """A service whose file another process held wrote them, and was killed."""
+    before = read_feedback(file)
+    aside = file.with_name(f"{file.name}.aside-4194305")
+    aside.write_text('{"text": "hail", "labels": ["air"]}\n{"text": "ha')
+    file.with_name(f"{file.name}.aside-4194306").write_text("")
+    after = read_feedback(file)
+    assert after.documents == {**before.documents, "hail": Document("hail", ("air",))}
+    assert after.lines == before.lines + 1
+    file.write_text("")
+    assert list(read_feedback(file).documents) == ["hail"]
+    aside.write_text("no JSON\n" + aside.read_text())
+    with pytest.raises(BadRowError, match=r"aside-4194305, line 1: "):
+        read_feedback(file)
+
+
 def test_changes_are_counted(corpus, file):
     found = changes(corpus, read_feedback(file).documents)
     assert found == (3, 2, 0, frozenset({"sun"}))

@@ -1,11 +1,13 @@
 """A tagger that is replaced while it is loaded is the old one or the new one, never a mixture."""
 
+import json
 import threading
 import time
 
 import pytest
+from folder_changes import sealed
 
-from labelgrove import Tagger
+from labelgrove import Tagger, models
 from labelgrove.core.errors import DamagedError
 from labelgrove.labels import LabelSpace
 from processes import PATIENCE
@@ -54,6 +56,30 @@ def test_a_tagger_that_is_replaced_while_it_is_loaded_is_one_tagger(tmp_path, mo
     assert loaded.tag(text) == (many if loaded.labels_.n_labels == 5 else few).tag(text)
     assert Tagger.load(tmp_path / "t").labels_.n_labels == 2
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+@pytest.mark.parametrize("features", [[-1], ["text"], {"..": {}}, {"../features/text": {}}, "text"])
+def test_views_that_are_no_names_of_files_are_refused(tmp_path, features):
+    folder = tmp_path / "t"
+    trained(KINDS["few"], "most-frequent").save(folder)
+    with sealed(folder):
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+        (folder / "manifest.json").write_text(json.dumps(manifest | {"features": features}))
+    with pytest.raises(DamagedError, match="features must be a table by names of files"):
+        Tagger.load(folder)
+
+
+def test_a_consensus_whose_partner_lacks_a_view_is_refused(tmp_path):
+    folder = tmp_path / "t"
+    partners = ["one-vs-rest", "most-frequent"]
+    trained(KINDS["few"], models.create("consensus", partners=partners)).save(folder)
+    with sealed(folder):
+        path = folder / "model" / "values.json"
+        values = json.loads(path.read_text("utf-8"))
+        values["about"][1][0]["views"] = {}
+        path.write_text(json.dumps(values))
+    with pytest.raises(DamagedError, match="views lack 'text'"):
+        Tagger.load(folder)
 
 
 def test_a_file_that_the_manifest_omits_is_refused(tmp_path):

@@ -8,7 +8,8 @@ refuse what was altered on purpose. Each takes the name of a value for its messa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from labelgrove.core.errors import DamagedError, InputError, LabelgroveError
 
 BLOCK = 1 << 22  # items of an array that are compared at once
 SHOWN = 60  # characters of a wrong value that fit into a message
+_FILE_NAME = re.compile(r"(?!\.)[^/\\\0:]+")
 
 
 @contextmanager
@@ -185,11 +187,29 @@ def texts(name: str, value: Any) -> list[str]:
     return list(value)
 
 
-def names(name: str, value: Any) -> dict[str, str]:
-    """Return a table of names by name if it is one."""
+def names(name: str, value: Any, needed: Iterable[str] = ()) -> dict[str, str]:
+    """Return a table of names by name if it is one, and lacks none of those that are needed."""
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
         raise ValueError(f"{name} must be a table of names, got {_cut(value)}")
+    if missing := [each for each in needed if each not in value]:
+        raise ValueError(f"{name} lack {missing[0]!r}")
     return value
+
+
+def file_names(name: str, value: Any) -> list[str]:
+    """Return the keys of a table if each can be the name of a file that lies in a folder.
+
+    Examples
+    --------
+    >>> file_names("features", {"text": {}})
+    ['text']
+    >>> file_names("features", {"../text": {}})
+    Traceback (most recent call last):
+    ValueError: features must be a table by names of files, got {'../text': {}}
+    """
+    if not isinstance(value, dict) or not all(map(_FILE_NAME.fullmatch, value)):
+        raise ValueError(f"{name} must be a table by names of files, got {_cut(value)}")
+    return list(value)
 
 
 def _cut(value: Any) -> str:

@@ -72,6 +72,8 @@ class Registry(Generic[P]):
 
     def find(self, name: str) -> type[P]:
         """Import and return the class behind a name."""
+        if not isinstance(name, str):
+            raise InputError(f"a {self.kind} is chosen by its name here, got {name!r:.200}")
         # our own names come first, and looking for those of other packages takes 30 ms
         entries = self._entries if name in self._entries else self.entries()
         if name not in entries:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +17,8 @@ from labelgrove.core.random import text_fraction
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.jsonl import JsonLines
+
+ASIDE = ".aside-"  # between the names of a file and of a process that could not write to it
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ def read_feedback(
     """Read the feedback that the service wrote: JSON lines with text and labels.
 
     It is held in memory. A line that was not written to its end, as a server that is killed
-    leaves it, is left out; any other bad line is an error.
+    leaves it, is left out; any other bad line is an error. Lines that the service wrote to a
+    file aside (``NAME.aside-PROCESS``), since another process held the file, are read after it.
 
     Parameters
     ----------
@@ -53,12 +58,30 @@ def read_feedback(
     documents: dict[str, Document] = {}
     read, torn = 0, []
     for file in files:
-        corpus = _FeedbackLines(Path(file))
-        for document in corpus:
+        # those aside are read first: a service may move their lines into the file meanwhile
+        aside = _read_aside(Path(file))
+        told = _FeedbackLines(Path(file))
+        for document in chain(told if not aside or _has_lines(Path(file)) else (), aside):
             documents[document.text] = document
             read += 1
-        torn += [corpus.name] * corpus.torn
+        torn += [told.name] * told.torn
     return Feedback(documents, read, tuple(torn))
+
+
+def _has_lines(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _read_aside(path: Path) -> list[Document]:
+    """Return what processes wrote aside that could not write to a file of feedback."""
+    found: list[Document] = []
+    for each in sorted(path.parent.glob(f"{glob.escape(path.name)}{ASIDE}*")):
+        try:
+            found += _FeedbackLines(each)
+        except InputError:
+            if _has_lines(each):
+                raise  # a bad line; else its lines were moved
+    return found
 
 
 class Corrected(Corpus):

@@ -246,7 +246,7 @@ class Consensus(Classifier):
             name = f"labels{number}"
             labels = checks.array(name, values[name], np.int32, (model.n_labels_,))
             checks.below(name, labels, n_labels)
-            views = checks.names("views", values["about"][number]["views"])
+            views = checks.names("views", values["about"][number]["views"], model.views())
             x, y = (checks.array(f"{axis}{number}", values[f"{axis}{number}"], np.float64, (None,))
                     for axis in "xy")  # fmt: skip
             return Partner(model, views, labels, Calibration(x, y))

@@ -16,6 +16,7 @@ from typing import IO, Any
 from labelgrove.core.durability import flush
 from labelgrove.core.errors import FullDiskError, InputError, StorageError
 from labelgrove.core.manifest import saved_folder_around
+from labelgrove.corpus.corrected import ASIDE
 
 try:
     import fcntl
@@ -23,7 +24,6 @@ except ImportError:  # on Windows, where there is one worker
     fcntl = None  # type: ignore[assignment]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ASIDE = ".aside-"
 PATIENCE = 2.0  # seconds to wait for the file while another process holds it
 LOOK = 0.002  # seconds between two looks whether it is free
 log = logging.getLogger("labelgrove.service")

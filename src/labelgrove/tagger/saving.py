@@ -73,7 +73,7 @@ def _read(
     if manifest.get("part") != "tagger":
         raise InputError(f"{source} holds a {manifest.get('part')!r}, not a tagger")
     with checks.reading(source):
-        views = [*checks.names("features", dict.fromkeys(manifest["features"], ""))]
+        views = checks.file_names("features", manifest["features"])
         thresholds = dict(manifest["thresholds"])
         settings, scores = dict(manifest["tagger"]), dict(manifest["scores"])
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders

@@ -6,10 +6,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labelgrove.core import storage
+from labelgrove.core import replacing, storage
 from labelgrove.core.durability import make_folders
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.tuning.study_file import is_study, is_unfinished
@@ -17,7 +17,7 @@ from labelgrove.tuning.study_file import is_study, is_unfinished
 STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
 TAGGER, RUN = "tagger", "tagger.run"
 WORK = ".work-"  # what the names of the folders begin with in which processes work
-MADE = (TRIALS, RECIPE, REPORT, TAGGER, RUN)  # of a study
+MADE = (TRIALS, RECIPE, REPORT, RUN)  # of a study, beside the tagger
 PARTS = tuple(
     f".{name}-*.part" for name in (TRIALS, RECIPE, REPORT)
 )  # names while they are written
@@ -64,12 +64,31 @@ def workplace(
 
 def clear(place: Path) -> None:
     """Remove what was made of a search; the study itself stays until a new one replaces it."""
+    tagger = place / TAGGER
+    if tagger.is_symlink():
+        tagger.unlink()
+    elif tagger.exists():
+        _check_tagger(place)
+        replacing.discard(tagger)
+        with suppress(OSError):
+            tagger.rmdir()  # if it was empty
+        if tagger.exists():
+            raise StorageError(
+                f"{tagger} is in use, so it was not removed; try again when nobody loads it"
+            )
     for name in MADE:
         path = place / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def _check_tagger(place: Path) -> None:
+    """Refuse to begin anew where the tagger's folder holds what labelgrove did not write."""
+    tagger = place / TAGGER
+    if tagger.is_dir() and any(tagger.iterdir()):
+        replacing.check_replaceable(tagger, tagger)
 
 
 def _tidy(place: Path) -> None:
@@ -91,6 +110,8 @@ def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
     # a search that was killed may have left its processes' folder and nothing else
     names = sorted(path.name for path in place.iterdir() if not path.name.startswith(WORK))
     if names and is_study(place / STUDY):
+        if overwrite:
+            _check_tagger(place)
         if not (resume or overwrite):
             raise InputError(
                 f"{place} holds a search: go on with it (resume=True, --resume), begin anew "

@@ -195,8 +195,6 @@ class Maker:
         model = MODELS.read(folder / "model")
         with checks.reading(folder):
             (kind,) = checks.texts("kind", [values["kind"]])
-            views = checks.names("views", values["views"])
+            views = checks.names("views", values["views"], model.views())
             labels = checks.array("labels", values["labels"], np.int32, (model.n_labels_,))
-            if missing := [view for view in model.views() if view not in views]:
-                raise ValueError(f"views lack {missing[0]!r}")
         return cls(kind, model, views, labels)
