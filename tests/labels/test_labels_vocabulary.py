@@ -198,6 +198,14 @@ def test_entities_that_stand_for_much_are_refused(
     assert "convert the file to Turtle" in str(problem.value)
 
 
+@pytest.mark.parametrize("encoding", ["UTF-NaN8", "shift_jis"])
+def test_xml_in_an_unknown_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "labels.rdf"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<a/>')
+    with pytest.raises(InputError, match=r"labels\.rdf cannot be read as XML .*UTF-8"):
+        read_vocabulary(path)
+
+
 def test_an_entity_bomb_takes_no_time(tmp_path: Path) -> None:
     pytest.importorskip("rdflib")
     path = written(tmp_path / "labels.rdf", entity_bomb(12))

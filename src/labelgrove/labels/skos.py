@@ -130,6 +130,8 @@ def _check_entities(data: bytes, source: str) -> None:
             parser.Parse(data[start : start + CHUNK], False)
     except (_RootReachedError, expat.ExpatError):
         return  # what is no XML is told when all of it is parsed
+    except (LookupError, ValueError) as error:  # an encoding that expat cannot read
+        raise InputError(f"{source} cannot be read as XML ({error}); write it in UTF-8") from error
 
 
 def _parents(graph: Any, rdflib: Any) -> dict[Any, set[Any]]:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse, vstack
 
 from labelgrove.core import checks, storage
-from labelgrove.core.errors import DamagedError, InputError, MissingExtraError
+from labelgrove.core.errors import InputError, MissingExtraError
 from labelgrove.core.extras import need
 from labelgrove.core.strings import PackedStrings
 from labelgrove.core.threads import workers
+from labelgrove.models.neighbours.graph_file import check_graph, check_graph_file
 from labelgrove.text.vocabulary import read_only
 
 Vectors: TypeAlias = Any  # csr_array or NDArray[np.float32]
@@ -34,7 +35,7 @@ LINKS = 32  # of a document in the graph
 EFFORT = 200  # documents kept in view while the graph is built, and at least while it is searched
 FARTHEST = 2048  # documents asked of the graph; for more all are compared
 INDEX = "graph.faiss"
-FEW = 4  # queries that numpy compares sooner than faiss
+FEW_DENSE = 4  # queries that numpy compares sooner than faiss
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,14 +306,10 @@ class Memory:
                 found._postings.check(found.vectors)
         if (folder / INDEX).is_file():
             faiss = _faiss()
-            try:
+            with checks.reading(folder / INDEX):
+                check_graph_file(folder / INDEX, found.vectors.shape)
                 found._graph = faiss.read_index(str(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
-            except RuntimeError as error:
-                raise DamagedError(
-                    f"{folder / INDEX} is damaged: {error}; save the model again"
-                ) from error
-            with checks.reading(folder):
-                _check_graph(faiss, found._graph, found.vectors)
+                check_graph(found._graph, faiss, found.vectors.shape)
         return found
 
 
@@ -457,7 +454,7 @@ def _compared(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], k: int, threads: int
 ) -> NDArray[np.int64]:
     """Return the k of vectors (n, d) with the greatest products with queries (m, d), (m, k)."""
-    if len(queries) <= FEW:
+    if len(queries) <= FEW_DENSE:
         return _compared_plainly(queries, vectors, k)
     try:
         faiss: Any = _faiss()
@@ -480,18 +477,6 @@ def _compared_plainly(
         else:
             found[rows] = np.arange(k)
     return found
-
-
-def _check_graph(faiss: Any, graph: Any, vectors: NDArray[np.float32]) -> None:
-    """Refuse a graph of other vectors (n, d), or one that links to documents that are not there."""
-    n, size = vectors.shape
-    if not isinstance(graph, faiss.IndexHNSWFlat) or (graph.ntotal, graph.d) != (n, size):
-        raise ValueError(f"{INDEX} is no graph of {n:,} vectors of size {size:,}")
-    hnsw = graph.hnsw
-    links = np.concatenate([np.empty(0, np.int32), faiss.vector_to_array(hnsw.neighbors)])
-    checks.below(INDEX, links, n, least=-1)
-    checks.whole(INDEX, int(hnsw.entry_point), most=n - 1)
-    checks.rising(INDEX, faiss.vector_to_array(hnsw.offsets), len(links))
 
 
 def _grown(vectors: NDArray[np.float32], old: Any = None) -> Any:
