@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 
@@ -10,7 +11,7 @@ import pytest
 
 from command_line import called, fails
 from labelgrove.core import storage
-from labelgrove.core.errors import InputError, SignatureError
+from labelgrove.core.errors import DamagedError, InputError, LabelgroveError, SignatureError
 from labelgrove.core.signing import check_signature, new_keys, sign
 from labelgrove.tagger import Tagger
 
@@ -157,3 +158,36 @@ def test_openssl_reads_keys_and_signatures(made):
     )
     assert done.returncode == 0, done.stderr
     assert "Signature Verified Successfully" in done.stdout
+
+
+def test_nothing_is_written_through_a_link(made, tmp_path):
+    copy, mine = tmp_path / "copy", tmp_path / "authorized_keys"
+    shutil.copytree(made / "tagger", copy)
+    mine.write_text("mine")
+    (copy / "manifest.sig").unlink()
+    (copy / "manifest.sig").symlink_to(mine)
+    with pytest.raises(DamagedError, match=r"does not list: 'manifest\.sig'"):
+        sign(copy, made / "maker.key")
+    assert mine.read_text() == "mine"
+    (copy / "manifest.sig").unlink()
+    (copy / "manifest.sig").hardlink_to(mine)
+    sign(copy, made / "maker.key")
+    assert mine.read_text() == "mine"
+    Tagger.load(copy, require_signature=made / "maker.key.pub")
+
+
+@pytest.mark.parametrize("name", ["manifest.sig", "manifest.json"])
+@pytest.mark.parametrize("kind", ["pipe", "huge"])
+def test_a_pipe_or_forty_gigabytes_are_refused_at_once(made, tmp_path, name, kind):
+    copy = tmp_path / "copy"
+    shutil.copytree(made / "tagger", copy)
+    (copy / name).unlink()
+    if kind == "pipe":
+        os.mkfifo(copy / name)
+    else:
+        (copy / name).touch()
+        os.truncate(copy / name, 40 << 30)  # it takes no room
+    with pytest.raises(LabelgroveError, match=name.replace(".", r"\.")):
+        Tagger.load(copy, require_signature=made / "maker.key.pub")
+    if name == "manifest.json" and kind == "huge":
+        assert "at most" in called("doctor", tmp_path, check=1).stdout

@@ -6,8 +6,14 @@ import signal
 
 import pytest
 
-from labelgrove.core.errors import DamagedError
-from labelgrove.service.snapshots import PREFIX, places, take
+from command_line import called
+from labelgrove.core import storage
+from labelgrove.core.errors import DamagedError, SignatureError
+from labelgrove.core.served_folders import PREFIX, left_folders, served_folder
+from labelgrove.core.signing import new_keys, sign
+from labelgrove.service.settings import Settings
+from labelgrove.service.snapshots import places, take
+from labelgrove.service.taggers import ServedTaggers
 from labelgrove.service.versions import PROBATION, Version, Versions
 from labelgrove.service.workers import CALM, Pauses
 from processes import gone
@@ -140,6 +146,51 @@ def test_snapshots_of_a_killed_service_are_removed_by_the_next(own):
         assert len(hidden()) == 1
         assert hidden() != left
     assert hidden() == []
+
+
+def test_a_hidden_folder_of_somebody_else_stays(own):
+    theirs = own.parent / f"{PREFIX}mine"
+    (theirs / "notes").mkdir(parents=True)
+    (theirs / "lock").touch()
+    with served_folder(own.parent) as used:
+        (used / "own-abc").mkdir()
+        assert left_folders(own.parent) == [], "one is not ours, one is in use"
+        shutil.copytree(used, left := own.parent / f"{PREFIX}left")
+    assert not used.exists()
+    assert left_folders(own.parent) == [left]
+    (left / "notes.txt").touch()
+    assert left_folders(own.parent) == [], "there is something else in it"
+    (left / "notes.txt").unlink()
+    assert f"left over: {left}" in called("doctor", own.parent, check=1).stdout
+    called("doctor", own.parent, "--repair")
+    assert not left.exists()
+    assert (theirs / "notes").is_dir()
+
+
+def test_without_a_snapshot_a_worker_checks_again_what_it_takes(own, tmp_path):
+    """The folder's parent cannot be written to, so that there are no links to what is served."""
+    new_keys(tmp_path / "key")
+    sign(own, tmp_path / "key")
+    before = storage.read_manifest(own)["checksum"]
+    (tmp_path / "shared").mkdir()
+    settings = Settings(
+        *((("own", str(own)),), (None,)),
+        shared=str(tmp_path / "shared"),
+        snapshots=("",),
+        signed_by=str(tmp_path / "key.pub"),
+    )
+    versions = Versions(tmp_path / "shared")
+    versions.begin("own", Version(str(own), before))
+    ServedTaggers(settings).close()
+    made(own, "most-frequent", overwrite=True)
+    with pytest.raises(SignatureError, match="is not signed"):
+        ServedTaggers(settings)  # as a worker does that takes the place of another
+    assert versions.get("own").current.checksum == before
+    sign(own, tmp_path / "key")
+    taggers = ServedTaggers(settings)
+    assert taggers.queue("own").served.manifest["model"] == "most-frequent"
+    assert versions.get("own").current.checksum == storage.read_manifest(own)["checksum"]
+    taggers.close()
 
 
 def test_a_snapshot_takes_nothing_from_outside_of_a_folder(own, monkeypatch):

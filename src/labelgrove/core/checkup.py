@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labelgrove.core import replacing, storage
-from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.errors import InputError, LabelgroveError, StorageError
+from labelgrove.core.json_files import LARGEST
 from labelgrove.core.manifest import MANIFEST, foreign_files, is_ours, named, parse_manifest
 from labelgrove.core.progress import Progress
+from labelgrove.core.regular_files import read_regular
 from labelgrove.core.replacing import Leftover
+from labelgrove.core.served_folders import left_folders, remove_left
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,31 @@ def check_up(folder: Path, *, repair: bool, verify: bool, progress: Progress) ->
     return [
         *(_check_saved(path, verify, progress) for path in sorted(saved) if path.exists()),
         *findings,
+        *_check_served(around, repair),
     ]
+
+
+def _check_served(around: Path, repair: bool) -> list[Finding]:
+    """Tell what killed services left in a folder, and remove it if that is wanted."""
+    left = left_folders(around)
+    if repair:
+        remove_left(around)
+        gone = "it was left by a service that was stopped"
+        return [Finding(path, "removed", gone) for path in left if not path.exists()]
+    advice = "a service that was stopped left it: the next 'labelgrove serve', or --repair, removes"
+    return [Finding(path, "left over", f"{advice} it") for path in left]
 
 
 def _looks_saved(path: Path) -> bool:
     """Tell whether a folder is ours, or was before its manifest was damaged."""
     if path.name.startswith(".") or not (path / MANIFEST).is_file():
         return False
-    return is_ours(path) or b'"labelgrove"' in (path / MANIFEST).read_bytes()
+    if is_ours(path):
+        return True
+    try:
+        return b'"labelgrove"' in read_regular(path / MANIFEST, LARGEST)
+    except (OSError, StorageError):
+        return True  # what it is cannot be told: it is looked at, and found damaged
 
 
 def _check_saved(path: Path, verify: bool, progress: Progress) -> Finding:

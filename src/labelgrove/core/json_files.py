@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from labelgrove.core.errors import DamagedError, StorageError
+from labelgrove.core.regular_files import read_regular
 
+LARGEST = 1 << 28  # bytes of a file; all that is long is in arrays
 Json: TypeAlias = Any
 
 
@@ -30,7 +32,7 @@ def write_json(path: Path, value: Json) -> None:
 def read_json(path: Path) -> Json:
     """Return what a JSON file of a saved folder holds."""
     try:
-        return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+        return json.loads(read_regular(path, LARGEST).decode("utf-8", "surrogatepass"))
     except (OSError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: {error}; save the model again") from error
     except RecursionError as error:

@@ -103,9 +103,12 @@ def foreign_files(folder: Path, manifest: Mapping[str, Json]) -> list[str]:
     """Return the files in a saved folder that its manifest does not list, sorted.
 
     A folder in which nothing is listed, or a link to a folder, is named as one and ends with a
-    slash.
+    slash. A signature belongs to the folder unless it is a link, or no file.
     """
-    listed = {*manifest["files"], MANIFEST, SIGNATURE}
+    listed = {*manifest["files"], MANIFEST}
+    signature = folder / SIGNATURE
+    if signature.is_file() and not signature.is_symlink():
+        listed.add(SIGNATURE)
     folders = {str(above) for name in listed for above in PurePosixPath(name).parents}
     strange = []
     for place, below, files in os.walk(folder):

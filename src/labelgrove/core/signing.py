@@ -12,13 +12,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from labelgrove.core import storage
+from labelgrove.core import json_files, storage
+from labelgrove.core.durability import flush
 from labelgrove.core.errors import InputError, SignatureError
 from labelgrove.core.extras import need
 from labelgrove.core.manifest import MANIFEST, SIGNATURE
+from labelgrove.core.regular_files import read_regular
 
 PUBLIC = ".pub"  # what the name of a public key ends in
 LARGEST_KEY = 1 << 16  # bytes; a private key has some 120
+LARGEST_SIGNATURE = 1 << 10  # bytes; it has 64
 _BEGIN, _END = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
 
 Place = str | os.PathLike[str]
@@ -61,7 +64,11 @@ def sign(folder: Place, private: Place) -> Path:
     signed = _bytes_of(Path(folder), manifest)
     path = Path(folder, SIGNATURE)
     try:
-        path.write_bytes(key.sign(signed))
+        path.unlink(missing_ok=True)  # nothing is written through a link to another file
+        with path.open("xb") as file:
+            file.write(key.sign(signed))
+        flush(path)
+        flush(path.parent)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     return path
@@ -83,7 +90,7 @@ def check_signature(folder: Path, manifest: dict[str, Any], public: Place) -> No
     keys = _public_keys(Path(public))
     path = folder / SIGNATURE
     try:
-        signature = path.read_bytes()
+        signature = read_regular(path, LARGEST_SIGNATURE)
     except FileNotFoundError as error:
         raise SignatureError(
             f"{folder} is not signed: it has no {SIGNATURE}; ask its maker to sign it "
@@ -106,7 +113,7 @@ def check_signature(folder: Path, manifest: dict[str, Any], public: Place) -> No
 
 def _bytes_of(folder: Path, manifest: dict[str, Any]) -> bytes:
     """Return the manifest's bytes, of which it is sure that they say what was parsed."""
-    written = (folder / MANIFEST).read_bytes()
+    written = read_regular(folder / MANIFEST, json_files.LARGEST)
     if json.loads(written.decode("utf-8", "surrogatepass")) != manifest:
         raise SignatureError(f"{folder} was replaced while it was read: try again")
     return written

@@ -7,6 +7,7 @@ import glob
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ except ImportError:  # on Windows, where there is one worker
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PATIENCE = 2.0  # seconds to wait for the file while another process holds it
 LOOK = 0.002  # seconds between two looks whether it is free
+AGAIN = 0.2  # seconds between two attempts to move what was written aside
 log = logging.getLogger("labelgrove.service")
 TAIL = 1 << 16  # bytes that are read at once in search of the last line's beginning
 
@@ -40,8 +42,8 @@ class FeedbackFile:
     Each writes whole lines while it holds the file, so that no two lines mix. What a process
     left half written when it was killed was never acknowledged and is cut off by the next one.
     If another process holds the file for long, as one that is frozen may, lines go to a file
-    aside, ``NAME.aside-PROCESS``, and from there to the file as soon as it is free: with the next
-    line, at the end of the service, or at the start of the next.
+    aside, ``NAME.aside-PROCESS``, and from there to the file as soon as it is free. What a killed
+    process left aside is moved by the next service.
 
     Parameters
     ----------
@@ -53,6 +55,7 @@ class FeedbackFile:
         self.path = path
         self._known: tuple[int, int] | None = None  # device and inode whose name the disk has
         self._aside: IO[bytes] | None = None  # held as long as this process lives
+        self._turn = threading.Lock()  # of who writes, and who moves what was written aside
 
     def check(self) -> None:
         """Refuse a file that cannot be written, or would not be safe, before anyone wants to."""
@@ -64,6 +67,11 @@ class FeedbackFile:
             )
         try:
             if self.path.exists():
+                if self.path.is_fifo() or self.path.is_socket():
+                    raise InputError(
+                        f"{self.path} is a pipe or a socket, which keeps no feedback; name another "
+                        "folder by --feedback, or --no-feedback"
+                    )
                 with self.path.open("r+b"):
                     return
             if not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
@@ -82,12 +90,13 @@ class FeedbackFile:
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         data = lines.encode("utf-8")
         try:
-            try:
-                with _held(self.path) as file:
-                    self._move_aside_lines(file)
-                    self._append(file, data)
-            except _BusyError:
-                self._append(self._open_aside(), data)
+            with self._turn:
+                try:
+                    with _held(self.path, PATIENCE) as file:
+                        self._move_aside_lines(file)
+                        self._append(file, data)
+                except _BusyError:
+                    self._append(self._open_aside(), data)
         except OSError as error:
             full = error.errno in FULL
             why = "no space is left on the disk" if full else error.strerror
@@ -97,11 +106,11 @@ class FeedbackFile:
 
     def collect(self) -> None:
         """Move lines that were written aside into the file, also those of ended processes."""
-        with suppress(OSError, _BusyError):
+        with self._turn, suppress(OSError, _BusyError):
             left = list(self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}*"))
             if not left:
                 return
-            with _held(self.path) as file:
+            with _held(self.path, PATIENCE) as file:
                 self._move_aside_lines(file)
                 for path in left:
                     with suppress(OSError), path.open("rb+") as aside:
@@ -134,7 +143,15 @@ class FeedbackFile:
             self._aside = aside
             flush(self.path.parent)
             log.warning("another process holds %s: feedback is written aside", self.path)
+            threading.Thread(target=self._move_when_free, daemon=True).start()
         return self._aside
+
+    def _move_when_free(self) -> None:
+        """Move what was written aside into the file as soon as nobody holds it."""
+        while self._aside is not None:
+            time.sleep(AGAIN)
+            with self._turn, suppress(OSError, _BusyError), _held(self.path, 0) as file:
+                self._move_aside_lines(file)
 
     def _move_aside_lines(self, file: IO[bytes]) -> None:
         if self._aside is not None:
@@ -151,9 +168,9 @@ class FeedbackFile:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file while no other process writes to it."""
-    ends = time.monotonic() + PATIENCE
+def _held(path: Path, patience: float) -> Iterator[IO[bytes]]:
+    """Open a file while no other process writes to it; wait so many seconds for that."""
+    ends = time.monotonic() + patience
     while True:
         with path.open("ab+", buffering=0) as file:
             if not _is_locked(file, ends):

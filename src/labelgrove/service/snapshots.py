@@ -12,20 +12,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError, StorageError
+from labelgrove.core.json_files import LARGEST
 from labelgrove.core.manifest import MANIFEST
+from labelgrove.core.regular_files import read_regular
+from labelgrove.core.served_folders import remove_left, served_folder
 
-try:
-    import fcntl
-except ImportError:  # on Windows, where leftovers stay
-    fcntl = None  # type: ignore[assignment]
-
-PREFIX = ".serving."  # of hidden folders; no name that saving gives begins so
-LOCK = "lock"
 TRIES = 5  # a folder may be replaced while its files are linked
 log = logging.getLogger("labelgrove.service")
 
@@ -102,34 +98,18 @@ def drop(snapshot: str, place: str) -> None:
 
 @contextmanager
 def _place(parent: Path, *, wanted: bool) -> Iterator[str]:
-    try:
-        _remove_leftovers(parent)
-        place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    except OSError as error:
-        if wanted:
-            raise InputError(
-                f"{parent} cannot take copies of taggers ({error.strerror}); name another folder "
-                "by --copy-to"
-            ) from error
-        yield ""
-        return
-    try:
-        with (place / LOCK).open("w") as held:
-            if fcntl is not None:
-                fcntl.flock(held, fcntl.LOCK_EX)
-            yield str(place)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _remove_leftovers(parent: Path) -> None:
-    """Remove what services left that were killed: nobody holds its lock."""
-    if fcntl is None:
-        return
-    for place in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError), (place / LOCK).open("r+") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place)
+    with ExitStack() as stack:
+        try:
+            remove_left(parent)
+            place = str(stack.enter_context(served_folder(parent)))
+        except OSError as error:
+            if wanted:
+                raise InputError(
+                    f"{parent} cannot take copies of taggers ({error.strerror}); name another "
+                    "folder by --copy-to"
+                ) from error
+            place = ""
+        yield place
 
 
 def _names(source: Path, listed: Sequence[str]) -> list[str]:
@@ -150,4 +130,4 @@ def _add(source: Path, target: Path, *, copy: bool) -> None:
 
 
 def _manifest(folder: Path) -> bytes:
-    return (folder / MANIFEST).read_bytes()
+    return read_regular(folder / MANIFEST, LARGEST)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -198,7 +200,7 @@ class ServedTaggers:
         """Load a tagger at the start: the version that the service has begun with, if it has."""
         tracked = self._versions.get(name)
         if tracked is not None:
-            return Served(name, tracked.current.folder, self.settings, verify=False)
+            return self._load(name, folder, tracked.current)
         served = Served(name, folder, self.settings, progress=progress)
         self._versions.begin(name, Version(folder, served.manifest["checksum"]))
         return served
@@ -255,7 +257,7 @@ class ServedTaggers:
             assert tracked is not None
             if tracked.current.checksum != queue.served.manifest["checksum"]:
                 # another worker has tried it, or the version before came back
-                return await asyncio.to_thread(self._load, name, tracked.current.folder)
+                return await asyncio.to_thread(self._load, name, queue.folder, tracked.current)
             manifest = await asyncio.to_thread(storage.read_manifest, queue.folder, verify=False)
             if manifest["checksum"] == tracked.current.checksum:
                 return None
@@ -273,7 +275,9 @@ class ServedTaggers:
         snapshot = await asyncio.to_thread(take, folder, place, copy=bool(settings.copies))
         try:
             await try_out(name, folder, snapshot, settings)
-            served = await asyncio.to_thread(self._load, name, snapshot)
+            # the trial has looked at the snapshot; the folder itself may be another one by now
+            own = snapshot == folder
+            served = await asyncio.to_thread(Served, name, snapshot, settings, verify=own)
         except BaseException:
             drop(snapshot, place)
             raise
@@ -284,8 +288,25 @@ class ServedTaggers:
             drop(unused.folder, place)
         return served
 
-    def _load(self, name: str, folder: str) -> Served:
-        return Served(name, folder, self.settings, verify=False)
+    def _load(self, name: str, folder: str, version: Version) -> Served:
+        """Load the version that is served; where no snapshot is kept, what lies in its folder.
+
+        That is checked again, and if another tagger lies there by now, all workers take it.
+        """
+        if version.folder != folder:
+            return Served(name, version.folder, self.settings, verify=False)
+        served = Served(name, folder, self.settings)
+        checksum = served.manifest["checksum"]
+        if checksum != version.checksum:
+            log.warning(
+                "%s was replaced, and what was served is gone, since no snapshot of it could be "
+                "kept: the new one is served",
+                name,
+            )
+            self._versions.publish(name, Version(folder, checksum), keep=False)
+            if self.settings.supervisor:
+                os.kill(self.settings.supervisor, signal.SIGHUP)  # the other workers follow
+        return served
 
     def close(self) -> None:
         """Let all threads end."""
