@@ -265,9 +265,6 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """
         counts = blueprint.counts
         reader = reader or self.input_.reader(len(counts))
-        if blueprint.clusters_only:
-            clusters_start = LabelStart(counts, blueprint.n_documents, self._begins)
-            return self._with_rates(Network(reader, self._generator(reader, clusters_start)))
         two_stages = blueprint.begins == "zero"
         begins = "zero" if two_stages else self._begins
         start = LabelStart(counts, blueprint.n_documents, begins, blueprint.sparse, clusters)

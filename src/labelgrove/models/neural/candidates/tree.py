@@ -216,8 +216,6 @@ class TreeLabels(Candidates):
         As of `Static` and `Generated`; None for no bound.
     negatives
         With a budget, parents without a true node for each that has one, at least.
-    clusters_first
-        Let a generator alone judge the first level.
     ensemble
         Trees whose probabilities are averaged.
     seed, threads
@@ -233,7 +231,6 @@ class TreeLabels(Candidates):
     choice: Literal["static", "generated"] = "static"
     budget: int | None = None
     negatives: float = 0.0
-    clusters_first: bool = False
     ensemble: int = 1
     seed: int = 0
     threads: int | None = None
@@ -267,10 +264,8 @@ class TreeLabels(Candidates):
                 Blueprint(below, n_documents, True, above, judged=min(self.judged, len(below)))
                 for above, below in pairwise(known)
             ]
-        only = self.clusters_first
-        first = Blueprint(known[0], n_documents, clusters_only=only)
         return [
-            first,
+            Blueprint(known[0], n_documents),
             *(
                 Blueprint(each, n_documents, True, judged=min(self.judged, len(each)))
                 for each in known[1:]
