@@ -112,6 +112,10 @@ class AttentionXml(NeuralClassifier):
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
 
+    @property
+    def _may_grow_trees(self) -> bool:
+        return self.sampler != "uniform" and self.tree != "never"
+
     def _wants_tree(self, n_labels: int) -> bool:
         """Tell whether going down a tree costs less than judging all labels.
 

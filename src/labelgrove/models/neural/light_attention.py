@@ -134,6 +134,10 @@ class LightAttention(NeuralClassifier):
             negatives=self.negatives, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
         )  # fmt: skip
 
+    @property
+    def _may_grow_trees(self) -> bool:
+        return self.sampler in ("generated", "static")
+
     def _n_levels(self, clusters: int) -> int:
         return self.levels
 

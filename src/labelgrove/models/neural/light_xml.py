@@ -123,6 +123,10 @@ class LightXml(FineTuning, NeuralClassifier):
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
 
+    @property
+    def _may_grow_trees(self) -> bool:
+        return True
+
     def _n_levels(self, clusters: int) -> int:
         return 1
 

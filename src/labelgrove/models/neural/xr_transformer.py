@@ -149,7 +149,7 @@ class XrTransformer(FineTuning, NeuralClassifier):
         return TreeLabels(
             self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.parents * max(self.max_leaf, self.branching), seed=self.seed,
-            threads=self.threads,
+            threads=self.threads, view=LINEAR,
         )  # fmt: skip
 
     def _n_levels(self, clusters: int) -> int:
