@@ -315,8 +315,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         if data.held is not None and step.held is not None:
             held = (data.held[1], step.held)
         return LabelObjective(
-            data.texts, step.Y, step.sampler, step.clusters, held, step.rank, self.measure, training
-        )
+            data.texts, step.Y, step.sampler, step.clusters, held, step.rank, self.measure,
+            training, scores_start=step.blueprint.begins == "zero",
+        )  # fmt: skip
 
     def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
         """Return the tokens that are read, of ``known`` ones if those are settled."""
