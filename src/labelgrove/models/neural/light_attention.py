@@ -152,6 +152,6 @@ class LightAttention(NeuralClassifier):
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"units": 24, "layers": [24, 24, 24], "vector_size": 24, "epochs": 8, "batch": 16,
+        return {"units": 24, "layers": [24, 24, 24], "vector_size": 24, "epochs": 12, "batch": 16,
                 "max_leaf": 3, "candidates": 9, "learning_rate": 0.02, "dropout": 0.1,
                 "threads": 1}  # fmt: skip
