@@ -122,10 +122,10 @@ def report(work: Path) -> str:
         "direction, three fully connected layers of 64, GloVe vectors of 100 numbers, the first "
         "128 words, 10 epochs; per document 60 judged labels on debtags, 500 elsewhere. Mean of "
         "two seeds (other training documents, other first weights) with the standard deviation, "
-        "one where it says so. *static* trains its generator first, for as many epochs, which is "
-        "why *generated* is also shown with 20; *all* takes dense steps of Adam, the others sparse "
-        "ones. *generated* "
-        "and *static* rank the labels of their best clusters only, the other two all. Per cent. "
+        "one where it says so. *static* trains a network for the clusters first, for as many "
+        "epochs, which is why *generated* is also shown with 20; *all* takes dense steps of Adam, "
+        "the others sparse ones. *generated* and *static* rank the labels of their best clusters "
+        "only, the other two all. Per cent. "
         "Made with `python benchmarks/quality/sampling.py --data DIR --work DIR`, on "
         + told_machine()
         + " Times with one thread for each of two runs at once: good for their ratios only.",

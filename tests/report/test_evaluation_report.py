@@ -218,8 +218,9 @@ def test_a_model_that_cannot_explain_says_so_once(tmp_path):
 def test_a_training_history_is_drawn_network_by_network(data):
     tagger = Tagger.load(data / "tagger")
     events = [{"step": n, "seconds": n / 2, "loss": 1 / n, "score": n / 10} for n in (1, 2, 3)]
-    tagger.model_.history_ = [*events, *events[:2]]
-    assert [len(each) for each in networks_of(tagger.model_.history_)] == [3, 2]
+    start = {"step": 0, "seconds": 0.0, "score": 0.05}  # scored before it learned: no loss yet
+    tagger.model_.history_ = [start, *events, *events[:2]]
+    assert [len(each) for each in networks_of(tagger.model_.history_)] == [4, 2]
     found = evaluation_report(assess(tagger, read_corpus(data / "test.jsonl")), data / "tagger")
     assert "Training took 2.5 s and 5 steps for 2 networks." in found
     assert "Best score on held-out documents: 30.0, 20.0%." in found

@@ -63,11 +63,14 @@ class ViewSpec:
         Name and settings of the featurizer.
     reads_names
         Fit the featurizer on the labels' names too, so that it knows words that no text has.
+    learning_only
+        The model reads the view only while it learns: a fitted model does not ask for it.
     """
 
     featurizer: str
     settings: Mapping[str, object] = field(default_factory=dict)
     reads_names: bool = False
+    learning_only: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,18 @@ class Consensus(Classifier):
             model.check_needs()
 
     def views(self) -> dict[str, ViewSpec]:
-        """Return the partners' views; those that are alike are shared."""
-        return {name: spec for own in self._named() for name, spec in own.values()}
+        """Return the partners' views; those that are alike are shared.
+
+        Fitted partners may read fewer than they learned from.
+        """
+        if not hasattr(self, "partners_"):
+            return {name: spec for own in self._named() for name, spec in own.values()}
+        return {
+            partner.views[view]: spec
+            for partner in self.partners_
+            for view, spec in partner.model.views().items()
+            if view in partner.views
+        }
 
     def _named(self) -> list[dict[str, tuple[str, ViewSpec]]]:
         """Return each partner's views with the names that they have here."""
@@ -120,7 +130,8 @@ class Consensus(Classifier):
             model.fit(
                 own_views(X, views), Y, context=own_context(context, views, f"partner{number}")
             )
-            partners.append(Partner(model, views, everything, Calibration.identity()))
+            read = {view: views[view] for view in model.views()}
+            partners.append(Partner(model, read, everything, Calibration.identity()))
         self.partners_ = partners
 
     @property

@@ -49,16 +49,20 @@ class FirstStage:
     ----------
     model
         Fitted or not.
-
-    Attributes
-    ----------
-    views
-        For each of the model's own views the name that it has outside.
     """
 
     def __init__(self, model: Classifier) -> None:
         self.model = model
-        self.views = {view: VIEW + view for view in model.views()}
+
+    @property
+    def views(self) -> dict[str, str]:
+        """For each view that the model reads now the name that it has outside."""
+        return {view: VIEW + view for view in self.model.views()}
+
+    @property
+    def _views_to_learn(self) -> dict[str, str]:
+        """The same of the model before it is fitted, which may read more."""
+        return {view: VIEW + view for view in self.model.fresh().views()}
 
     @classmethod
     def named(cls, name: str, settings: Mapping[str, Any]) -> Self:
@@ -72,9 +76,10 @@ class FirstStage:
 
     def fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
         """Learn from all documents."""
-        own = own_context(context, self.views, "first")
+        views = self._views_to_learn
+        own = own_context(context, views, "first")
         own.run.progress.say(f"first stage: {self.model.name}")
-        self.model.fit(own_views(X, self.views), Y, context=own)
+        self.model.fit(own_views(X, views), Y, context=own)
 
     def rank(self, X: Features, k: int) -> Ranking:
         """Rank texts."""
@@ -105,15 +110,16 @@ class FirstStage:
         folds = min(folds, different(Y, copies))
         if folds < 2:  # nothing can be left out
             return self.rank(X, k)
+        views = self._views_to_learn
         shares, n = shares_of(Y, folds, seed, copies), Y.shape[0]
         labels, scores = np.full((n, k), -1, np.int32), np.zeros((n, k), np.float32)
         for fold in range(folds):
             rest, left = np.flatnonzero(shares != fold), np.flatnonzero(shares == fold)
-            own = own_context(context, self.views, f"first-fold{fold + 1}", rest)
+            own = own_context(context, views, f"first-fold{fold + 1}", rest)
             own.run.progress.say(f"first stage, {fold + 1} of {folds} shares left out")
             model = self.model.fresh()
-            model.fit(own_views(X[rest], self.views), Y[rest], context=own)
-            found = model.rank(own_views(X[left], self.views), k).pad(k)
+            model.fit(own_views(X[rest], views), Y[rest], context=own)
+            found = model.rank(own_views(X[left], views), k).pad(k)
             labels[left], scores[left] = found.labels, found.scores
         return Ranking(labels, scores)
 

@@ -31,9 +31,10 @@ def learning_curves(assessment: Assessment) -> Section | None:
         best = [max(event["score"] for event in events) for events in scored]
         lead += f" Best score on held-out documents: {', '.join(map(percent, best[-3:]))}%."
     figures = []
-    if max(map(len, networks)) > 1:  # a single event is no curve
+    learned = [[event for event in events if "loss" in event] for events in networks]
+    if max(map(len, learned)) > 1:  # a single event is no curve
         caption = "Mean loss of the training documents, lower is better."
-        figures.append(_figure(networks, "loss", caption))
+        figures.append(_figure(learned, "loss", caption))
     if max(map(len, scored), default=0) > 1:
         caption = "Score on held-out documents, higher is better; the best weights are kept."
         figures.append(_figure(scored, "score", caption))

@@ -190,12 +190,13 @@ def new_featurizers(
 ) -> dict[str, Featurizer]:
     """Return an unfitted featurizer for each view, ``given`` ones before the model's own."""
     if isinstance(given, str | Featurizer):
-        if len(views) > 1:
+        own = [view for view, spec in views.items() if not spec.learning_only]
+        if len(own) > 1:
             raise InputError(
-                f"this model reads the text in several ways ({', '.join(views)}); "
+                f"this model reads the text in several ways ({', '.join(own)}); "
                 "give features as a mapping from view to featurizer"
             )
-        given = dict.fromkeys(views, given)
+        given = dict.fromkeys(own, given)
     given = given or {}
     if unknown := [view for view in given if view not in views]:
         raise InputError(f"the model has no view {unknown[0]!r}; it has {', '.join(views)}")

@@ -131,6 +131,15 @@ def cluster_logits(network, H):
     return numbers(generator.output.weight) @ H.mean(axis=0) + numbers(generator.output.bias)
 
 
+def first_logits(model, H):
+    """Return the log odds of the first level's clusters: a generator's, or an attention's."""
+    first = model.networks_[0]
+    if model.sampler == "generated":
+        return cluster_logits(first, H)
+    nodes = trees_of(model)[0].n_nodes(1)
+    return np.array([label_logit(first, H, node) for node in range(nodes)])
+
+
 def label_logit(network, H, label):
     scorer = network.scorer
     scores = H @ numbers(scorer.attends.labels.weight)[label]
@@ -189,7 +198,7 @@ def by_hand(model, X, i):
     """Return every label's probability that prediction should give: the product down the tree."""
     (tree,), kept = trees_of(model), model._kept(trees_of(model)[0])
     first, *others = model.networks_
-    here = dict(enumerate(sigmoid(cluster_logits(first, reading(first, X, i)))))
+    here = dict(enumerate(sigmoid(first_logits(model, reading(first, X, i)))))
     judging = model.networks_ if model.sampler == "generated" else others
     for number, network in enumerate(judging):
         level = number + 1
@@ -243,12 +252,26 @@ def test_without_a_tree_all_labels_are_judged(sampler, monkeypatch):
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-5)
 
 
-def test_the_first_stage_of_static_knows_clusters_only_and_gives_its_weights_on():
+def test_static_judges_clusters_by_an_attention_network_and_gives_its_weights_on():
     model, _, _ = fitted(sampler="static", level_epochs=0)
     first, second = model.networks_
-    assert isinstance(first.scorer, Generator)
+    assert isinstance(first.scorer, LabelAttentionScorer)
     assert first.generator is None
-    assert_shared(second, first, "reader.words", "reader.network")
+    assert_shared(second, first, "reader.words", "reader.network", "scorer.layers")
+
+
+def test_the_clusters_of_static_learn_by_attention():
+    model, X, Y = fitted(sampler="static")
+    (tree,), (first, _) = trees_of(model), stirred(model).networks_
+    rows, logits, wanted = np.arange(12), [], []
+    for i in rows:
+        true = {int(tree.levels[1][label]) for label in Y[[i]].indices}
+        H = reading(first, X, i)
+        logits += [label_logit(first, H, cluster) for cluster in range(8)]
+        wanted += [cluster in true for cluster in range(8)]
+    objective = objectives(model, X, Y)[0]
+    loss = float(objective.loss(first.eval(), rows).detach())
+    assert loss == pytest.approx(cross_entropy(logits, wanted), rel=1e-5)
 
 
 def test_networks_below_begin_with_the_weights_above():

@@ -46,7 +46,7 @@ def fitted(case):
         torch.manual_seed(3)
         for parameter in model.networks_[0].parameters():
             parameter += 0.3 * torch.randn_like(parameter)
-    return model, X[:60], Y[:60]
+    return model, X["text"][:60], Y[:60]
 
 
 def numbers(tensor):
@@ -112,7 +112,7 @@ def test_joint_loss(fitted):
         seen_clusters += [*clusters]
         wanted_clusters += [c in true for c in range(4)]
     data = TrainingData(X, Texts(X), Y)
-    (step,) = model._candidates(12).steps([], data, FitContext())
+    (step,) = model.candidates_.steps([], data, FitContext())
     loss = model._objective(step, data, Training()).loss(network.eval(), np.arange(10))
     by_parts = cross_entropy(seen, wanted) + cross_entropy(seen_clusters, wanted_clusters)
     assert float(loss.detach()) == pytest.approx(by_parts, rel=1e-4)
@@ -122,7 +122,7 @@ def test_a_step_touches_only_candidates(fitted):
     model, X, Y = fitted
     (network,) = model.networks_
     data = TrainingData(X, Texts(X), Y)
-    (step,) = model._candidates(12).steps([], data, FitContext())
+    (step,) = model.candidates_.steps([], data, FitContext())
     network.zero_grad()
     model._objective(step, data, Training()).loss(network.train(), np.array([0])).backward()
     touched = network.scorer.output.vectors.weight.grad.coalesce().indices()[0].tolist()

@@ -218,6 +218,40 @@ def test_resume_of_a_finished_training_learns_no_more(tmp_path):
     assert again.seen == []
 
 
+class GoodStart(Line):
+    """Says that it is best before it has learned anything."""
+
+    scores_start = True
+
+    def score(self, network):
+        return 1.0 if not self.seen else super().score(network)
+
+
+def test_a_start_that_nothing_beats_is_kept_also_after_a_resume(tmp_path):
+    weights, history = fit(GoodStart())
+    assert all(map(torch.equal, weights, network().state_dict().values()))
+    assert (history[0]["step"], history[0]["score"]) == (0, 1.0)
+    assert all("loss" in event for event in history[1:])
+    first = GoodStart()
+    first.stop_at = 13
+    with pytest.raises(KeyboardInterrupt):
+        fit(first, tmp_path)
+    assert_same(fit(GoodStart(), tmp_path, resume=True), (weights, history))
+
+
+def test_the_start_has_no_part_in_an_average():
+    """Averaging begins with the first epoch: its first mean is what the first steps gave."""
+    settings = Training(epochs=1, average_from=0, learning_rate=0.02, device="cpu", threads=1)
+    (found, _), (wanted, _) = (fit(each, settings=settings) for each in (Start(), Line()))
+    assert all(map(torch.equal, found, wanted))
+
+
+class Start(Line):
+    """Is scored before its first step, when it is bad."""
+
+    scores_start = True
+
+
 def test_patience_counts_epochs():
     settings = Training(epochs=50, learning_rate=0.0, patience=3, device="cpu", evaluate_every=2)
     _, history = fit(Line(), settings=settings)

@@ -38,6 +38,10 @@ class AttentionXml(NeuralClassifier):
     Few labels are all judged at once. Many are reached down a shallow, wide tree, each level with
     a network of its own that begins with the weights of the level above and judges the children of
     the likeliest ``parents``.
+
+    The tree clusters labels by the tf-idf of their documents' whole texts, whatever ``length`` the
+    network reads. While the model is not fitted, `views` therefore names the view ``"tree"`` too.
+    Without that view the tree is grown from tf-idf of all tokens that X has.
     """
 
     name: ClassVar[str] = "attentionxml"
@@ -111,6 +115,10 @@ class AttentionXml(NeuralClassifier):
             judged=self.parents * max(self.max_leaf, self.branching), ensemble=self.ensemble,
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
+
+    @property
+    def _may_grow_trees(self) -> bool:
+        return self.sampler != "uniform" and self.tree != "never"
 
     def _wants_tree(self, n_labels: int) -> bool:
         """Tell whether going down a tree costs less than judging all labels.

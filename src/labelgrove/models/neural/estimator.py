@@ -32,6 +32,7 @@ from labelgrove.models.dense import PREFIX
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
 from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
+from labelgrove.models.neural.candidates.tree import TREE
 from labelgrove.models.neural.explaining import explain_label, outweighs_prior
 from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
 from labelgrove.models.neural.network import Network
@@ -117,6 +118,11 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Return which of so many labels are judged where there is no first stage: here all."""
         return AllLabels(self.batch)
 
+    @property
+    def _may_grow_trees(self) -> bool:
+        """Whether `_candidates` are reached down a label tree if there are labels enough."""
+        return False
+
     def _uses_first(self, n_labels: int) -> bool:
         """Tell whether a first stage names the labels that are judged."""
         return self.first != NO_FIRST
@@ -154,13 +160,18 @@ class NeuralClassifier(NeuralSettings, Classifier):
             ) from error
 
     def views(self) -> dict[str, ViewSpec]:
-        """Return what networks read, and what the first stage reads."""
+        """Return what networks read, what the first stage reads, and what label trees grow from.
+
+        The last only before the model is fitted: trees are grown once.
+        """
         views = {"text": self._input().view()}
         fitted = getattr(self, "candidates_", None)
         if isinstance(fitted, FirstStageLabels):
             views |= fitted.first.specs()
         elif fitted is None and self.first != NO_FIRST:
             views |= self.new_first().specs()
+        elif fitted is None and self._may_grow_trees:
+            views[TREE] = ViewSpec("tf-idf", learning_only=True)
         return views
 
     def _input(self) -> Input:
@@ -265,9 +276,6 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """
         counts = blueprint.counts
         reader = reader or self.input_.reader(len(counts))
-        if blueprint.clusters_only:
-            clusters_start = LabelStart(counts, blueprint.n_documents, self._begins)
-            return self._with_rates(Network(reader, self._generator(reader, clusters_start)))
         two_stages = blueprint.begins == "zero"
         begins = "zero" if two_stages else self._begins
         start = LabelStart(counts, blueprint.n_documents, begins, blueprint.sparse, clusters)
@@ -307,8 +315,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         if data.held is not None and step.held is not None:
             held = (data.held[1], step.held)
         return LabelObjective(
-            data.texts, step.Y, step.sampler, step.clusters, held, step.rank, self.measure, training
-        )
+            data.texts, step.Y, step.sampler, step.clusters, held, step.rank, self.measure,
+            training, scores_start=step.blueprint.begins == "zero",
+        )  # fmt: skip
 
     def _tokens(self, X: Features, known: int | None = None) -> TokenSequences:
         """Return the tokens that are read, of ``known`` ones if those are settled."""

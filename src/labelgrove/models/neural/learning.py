@@ -51,6 +51,9 @@ class LabelObjective(Objective):
         with one half it would stand still while no label is yet as probable.
     training
         For the size of batches and the seed of their order.
+    scores_start
+        Whether the network begins with the ranking of a first stage, which is then kept unless
+        training finds a better one.
     """
 
     def __init__(
@@ -63,11 +66,17 @@ class LabelObjective(Objective):
         rank: Callable[[Network, Texts, int], Ranking],
         measure: Measure,
         training: Training,
+        scores_start: bool = False,
     ) -> None:
         self._texts, self._Y, self._truth = texts, Y, Truth(Y)
         self._sampler, self._clusters = sampler, clusters
         self._held, self._rank, self._measure = held, rank, measure
-        self._training = training
+        self._training, self._scores_start = training, scores_start
+
+    @property
+    def scores_start(self) -> bool:
+        """Whether the network begins with the ranking of a first stage."""
+        return self._scores_start
 
     @property
     def n_validation(self) -> int:

@@ -23,6 +23,9 @@ The paper has no code and no figures (its section IV is empty). How we read what
   generator for a level and judges the level below it, and begins with the weights of the network
   above. A label's probability is then the product down its path; a node that two networks know,
   one by its attention and the next by its generator, counts as their geometric mean.
+- *Static negatives* of the original AttentionXML (section III.C), to compare with
+  (``sampler="static"``): each level, the first too, has a network with attention and fully
+  connected layers; a document's candidates below the first are chosen once, by the networks above.
 - With no more labels than one cluster holds there is nothing to choose: all are judged.
 """
 
@@ -67,9 +70,10 @@ class LightAttention(NeuralClassifier):
     sampler: Literal["generated", "static", "uniform", "all"] = setting(
         "generated",
         "How a training step chooses the labels that it judges. generated is the paper's way. The "
-        "others are there to compare it with: static trains the generator first, and keeps what it "
-        "chooses; uniform draws labels at random, and all judges all: these two have no tree, and "
-        "judge all labels in prediction.",
+        "others are there to compare it with: static is AttentionXML's way, which first trains a "
+        "network with attention over the clusters, and keeps what that chooses; uniform draws "
+        "labels at random, and all judges all: these two have no tree, and judge all labels in "
+        "prediction.",
         search=Choice(("generated", "static", "uniform")),
     )
     candidates: int = setting(
@@ -127,9 +131,12 @@ class LightAttention(NeuralClassifier):
         return TreeLabels(
             self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.candidates, choice=self.sampler, budget=self.candidates,
-            negatives=self.negatives, clusters_first=True, ensemble=self.ensemble, seed=self.seed,
-            threads=self.threads,
+            negatives=self.negatives, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
         )  # fmt: skip
+
+    @property
+    def _may_grow_trees(self) -> bool:
+        return self.sampler in ("generated", "static")
 
     def _n_levels(self, clusters: int) -> int:
         return self.levels
@@ -145,6 +152,6 @@ class LightAttention(NeuralClassifier):
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"units": 24, "layers": [24, 24, 24], "vector_size": 24, "epochs": 8, "batch": 16,
+        return {"units": 24, "layers": [24, 24, 24], "vector_size": 24, "epochs": 12, "batch": 16,
                 "max_leaf": 3, "candidates": 9, "learning_rate": 0.02, "dropout": 0.1,
                 "threads": 1}  # fmt: skip

@@ -12,8 +12,8 @@ How we read it, and where we differ:
 - *Few labels* (up to ``together``), the paper's small sets: a linear layer to all labels, without
   clusters or bottleneck.
 - *Generator* (label recalling): a linear layer from the same vector to clusters of labels. The
-  clusters are those of LightAttention here, halves of halves of the labels' subwords until none has
-  more than ``max_leaf`` labels.
+  clusters are those of LightAttention here, halves of halves of the labels' tf-idf vectors until
+  none has more than ``max_leaf`` labels.
 - *Discriminator* (label ranking): the text through a bottleneck without an activation, times the
   vector of each candidate. The candidates of a step are all labels of the clusters that the
   generator holds for likeliest now, plus 1 for those that hold a true label, and the true labels
@@ -122,6 +122,10 @@ class LightXml(FineTuning, NeuralClassifier):
             judged=self.candidates, choice="generated", budget=self.candidates,
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
+
+    @property
+    def _may_grow_trees(self) -> bool:
+        return True
 
     def _n_levels(self, clusters: int) -> int:
         return 1

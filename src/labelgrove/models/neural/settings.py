@@ -31,8 +31,9 @@ class NeuralSettings(Training, ReaderSettings):
     first: str = setting(
         NO_FIRST,
         "A first stage: the name of a model, such as bonsai. Only its best labels are judged, and "
-        "its log odds are added to the network's, so that training starts as good as it is. none "
-        "for no first stage.",
+        "its log odds are added to the network's, so that training starts as good as it is, and "
+        "that start is kept unless held-out documents are ranked better later. none for no first "
+        "stage.",
     )
     candidates: int = setting(
         64, "Labels judged for a text where not all are: the best of the first stage.", least=1

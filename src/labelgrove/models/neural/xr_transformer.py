@@ -11,9 +11,9 @@ side by side in `bonsai`, which ranks.
 
 How we read it, and where we differ:
 
-- *Tree* (preliminary tree of section 3): halves of halves of the labels' subwords until none has
-  more than ``max_leaf`` labels, every ``branching`` of them in a node above. The paper clusters
-  labels by tf-idf. The linear half grows trees of its own, as the paper's refined ones, but from
+- *Tree* (preliminary tree of section 3): halves of halves of the labels' tf-idf vectors until
+  none has more than ``max_leaf`` labels, every ``branching`` of them in a node above. The tf-idf is
+  that of the linear half, which grows trees of its own, as the paper's refined ones, but from
   tf-idf alone.
 - *Candidates* of a level: children of the true nodes above, and of the likeliest others up to
   ``parents`` in all (the paper's teacher-forcing and matcher-aware negatives).
@@ -149,7 +149,7 @@ class XrTransformer(FineTuning, NeuralClassifier):
         return TreeLabels(
             self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.parents * max(self.max_leaf, self.branching), seed=self.seed,
-            threads=self.threads,
+            threads=self.threads, view=LINEAR,
         )  # fmt: skip
 
     def _n_levels(self, clusters: int) -> int:

@@ -35,8 +35,6 @@ class Blueprint(NamedTuple):
     clusters
         Training documents of each cluster that a generator judges beside the labels, shape (K,);
         None for no generator.
-    clusters_only
-        Whether a generator alone judges, and counts are those of its clusters.
     judged
         Labels that are judged for a text while learning, about; None for all.
     begins
@@ -48,7 +46,6 @@ class Blueprint(NamedTuple):
     n_documents: int = 0
     sparse: bool = False
     clusters: NDArray[np.int64] | None = None
-    clusters_only: bool = False
     judged: int | None = None
     begins: Literal["zero"] | None = None
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from labelgrove.core.features import Features
+from labelgrove.core.errors import InputError
+from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.types import FitContext
@@ -28,6 +29,9 @@ from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.readers.base import Batch, Reading
 from labelgrove.models.neural.scorers.base import Scorer
 from labelgrove.models.neural.texts import Texts, device_of_network, rank_in_batches
+from labelgrove.models.neural.training.checkpoint import checksum
+
+TREE = "tree"  # the view of which label trees are grown
 
 
 class Judge(NamedTuple):
@@ -216,12 +220,12 @@ class TreeLabels(Candidates):
         As of `Static` and `Generated`; None for no bound.
     negatives
         With a budget, parents without a true node for each that has one, at least.
-    clusters_first
-        Let a generator alone judge the first level.
     ensemble
         Trees whose probabilities are averaged.
     seed, threads
         Of the trees.
+    view
+        The tf-idf view that labels are clustered by.
     """
 
     batch: int
@@ -233,10 +237,10 @@ class TreeLabels(Candidates):
     choice: Literal["static", "generated"] = "static"
     budget: int | None = None
     negatives: float = 0.0
-    clusters_first: bool = False
     ensemble: int = 1
     seed: int = 0
     threads: int | None = None
+    view: str = TREE
     trees: list[LabelTree] = field(default_factory=list)
 
     # --- learning -----------------------------------------------------------------------------
@@ -267,33 +271,49 @@ class TreeLabels(Candidates):
                 Blueprint(below, n_documents, True, above, judged=min(self.judged, len(below)))
                 for above, below in pairwise(known)
             ]
-        only = self.clusters_first
-        first = Blueprint(known[0], n_documents, clusters_only=only)
         return [
-            first,
+            Blueprint(known[0], n_documents),
             *(
                 Blueprint(each, n_documents, True, judged=min(self.judged, len(each)))
                 for each in known[1:]
             ),
         ]
 
-    def steps(
-        self, networks: Sequence[Network], data: TrainingData, context: FitContext
-    ) -> Iterator[Step]:
-        """Grow the trees, and return the levels of each from the first down."""
+    def prepare(self, data: TrainingData, context: FitContext) -> dict[str, Any]:
+        """Grow the trees; a checkpoint belongs to them."""
         context.run.progress.say("growing label trees")
-        bags = data.texts.tokens.bag()
-        bags.data = np.log1p(bags.data)
-        vectors = label_vectors(bags, data.Y)
+        vectors = label_vectors(self._features(data.X), data.Y)
         self.trees = []
         for number in range(self.ensemble):
             deep = LabelTree.balanced(
                 vectors, self.max_leaf, seed=self.seed + number, threads=self.threads
             )
             levels = self.n_levels(deep.n_nodes(deep.depth - 1))
-            tree = deep.compress(self.branching, levels)
-            context.run.progress.say(f"tree {number + 1} of {self.ensemble}: {tree!r}")
-            self.trees.append(tree)
+            self.trees.append(deep.compress(self.branching, levels))
+            context.run.progress.say(f"tree {number + 1} of {self.ensemble}: {self.trees[-1]!r}")
+        return {"checksum of the label trees": checksum(*self.state().values())}
+
+    def _features(self, X: Features) -> csr_array:
+        """Return tf-idf of the whole texts, shape (n, D).
+
+        Where X has no such view, it is computed from all tokens that X has of each text.
+        """
+        known = isinstance(X, Views) and self.view in X
+        given = X[self.view if known else "text"] if isinstance(X, Views) else X
+        if isinstance(given, TokenSequences):
+            return tfidf_of(given)
+        if not isinstance(given, csr_array):
+            raise InputError(
+                f"the view {self.view!r} must be sparse, such as tf-idf, not "
+                f"{type(given).__name__}: label trees are grown from it"
+            )
+        return given
+
+    def steps(
+        self, networks: Sequence[Network], data: TrainingData, context: FitContext
+    ) -> Iterator[Step]:
+        """Return the levels of each tree from the first down."""
+        for number, tree in enumerate(self.trees):
             first = len(networks)
             for place, blueprint in enumerate(self._of_tree(tree, data)):
                 above = tuple(networks[first:])
@@ -424,6 +444,24 @@ def too_few(n_labels: int, max_leaf: int) -> str:
         f"{n_labels:,} labels are no more than a cluster holds (max_leaf={max_leaf:,}): all are "
         "judged"
     )
+
+
+def tfidf_of(tokens: TokenSequences) -> csr_array:
+    """Return tf-idf of token sequences, weighted as `labelgrove.text.Tfidf` does.
+
+    Rows are not brought to length 1.
+
+    Examples
+    --------
+    >>> tfidf_of(TokenSequences(np.array([0, 1, 1, 0]), np.array([0, 3, 4]), 2)).toarray().round(2)
+    array([[1.  , 2.38],
+           [1.  , 0.  ]], dtype=float32)
+    """
+    bags = tokens.bag()
+    counts = np.bincount(bags.indices, minlength=tokens.n_terms)
+    rarity = (np.log((1 + len(tokens)) / (1 + counts)) + 1).astype(np.float32)
+    bags.data = (1 + np.log(bags.data)) * rarity[bags.indices]
+    return bags
 
 
 def mean_ranking(rankings: Sequence[Ranking], k: int) -> Ranking:

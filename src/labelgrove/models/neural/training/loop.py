@@ -64,6 +64,11 @@ class Objective(ABC):
     def n_validation(self) -> int:
         """Number of documents behind `score`."""
 
+    @property
+    def scores_start(self) -> bool:
+        """Whether the network is good before its first step, so that it is scored then too."""
+        return False
+
 
 @dataclass
 class Standing:
@@ -166,6 +171,9 @@ def _train(
     elif run.folder is not None and fabric.is_global_zero:
         checkpoint.clear(run.folder)
     standing = training.standing
+    from_start = objective.scores_start and objective.n_validation > 0
+    if from_start and not standing.steps:
+        training.evaluate_start()
     n_documents = sum(map(len, objective.batches(0))) * settings.epochs
     task = run.progress.task(title, n_documents, done=standing.documents)
     with task as shown, interrupts.between_steps() as interrupted:
@@ -192,6 +200,10 @@ def _train(
         run.progress.say(
             f"stopped early: {standing.waited} evaluations without a gain; the weights of step "
             f"{standing.best_step:,} are kept"
+        )
+    if from_start and not standing.best_step:
+        run.progress.say(
+            "no step of the training ranks held-out documents better than its start, which is kept"
         )
     return standing.history
 
@@ -284,6 +296,24 @@ class _Trainer:
         standing, first = self.standing, self._settings.average_from
         if first is not None and standing.epoch >= first:
             self._average.add()
+        loss = standing.loss / max(standing.losses, 1)
+        standing.loss, standing.losses = 0.0, 0
+        if self._score({"loss": loss}) is not None:
+            standing.finished = self._is_patience_lost(n_batches)
+
+    def evaluate_start(self) -> None:
+        """Score the network before its first step; its weights are kept until others are better."""
+        self._score({})
+
+    def _score(self, facts: Event) -> float | None:
+        """Score the network, remember its weights if they are the best, and note that.
+
+        Parameters
+        ----------
+        facts
+            What else is noted.
+        """
+        standing = self.standing
         self._bare.eval()
         with self._average.swapped_in(), torch.no_grad(), self._fabric.autocast():
             score = self._objective.score(self._bare) if self._fabric.is_global_zero else None
@@ -297,18 +327,17 @@ class _Trainer:
             "epoch": standing.epoch,
             "step": standing.steps,
             "seconds": round(standing.seconds + time.monotonic() - self._began, 3),
-            "loss": standing.loss / max(standing.losses, 1),
+            **facts,
         }
-        standing.loss, standing.losses = 0.0, 0
         if score is not None:
             event["score"] = score
             self.shown = {"validation": score}
             standing.waited += 1
             if score > standing.best:
                 standing.best, standing.waited, standing.best_step = score, 0, standing.steps
-            standing.finished = self._is_patience_lost(n_batches)
         standing.history.append(event)
         self._note()
+        return score
 
     def _is_patience_lost(self, n_batches: int) -> bool:
         """Tell whether there was no gain for too many epochs, or evaluations."""
