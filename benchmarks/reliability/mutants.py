@@ -60,8 +60,12 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
     },
     "storage": {
-        "core/storage.py": [*STORAGE, "tests/tagger/test_tagger.py"],
-        "core/manifest.py": [*STORAGE, "tests/core/test_replacing.py"],
+        "core/storage.py": [*STORAGE, "tests/cli/test_sign.py", "tests/tagger/test_tagger.py"],
+        "core/manifest.py": [
+            *(*STORAGE, "tests/core/test_replacing.py", "tests/cli/test_sign.py"),
+        ],
+        "core/served_folders.py": [SERVICE + "test_bad_taggers.py"],
+        "core/signing.py": ["tests/cli/test_sign.py"],
         "core/json_files.py": [*STORAGE, "tests/core/test_replacing.py"],
         "core/replacing.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
         "core/snapshot.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
@@ -94,12 +98,20 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
         "service/signals.py": [SERVICE + "test_running.py"],
         "service/taggers.py": [
-            *(SERVICE + "test_api.py", SERVICE + "test_running.py", SERVICE + "test_renewal.py"),
+            *(SERVICE + "test_api.py", SERVICE + "test_bad_taggers.py"),
+            *(SERVICE + "test_running.py", SERVICE + "test_renewal.py"),
         ],
-        "service/workers.py": [SERVICE + "test_running.py"],
+        "service/workers.py": [
+            *(SERVICE + "test_bad_taggers.py", SERVICE + "test_stopping.py"),
+            SERVICE + "test_running.py",
+        ],
+        "service/snapshots.py": [SERVICE + "test_bad_taggers.py"],
+        "service/trial.py": [SERVICE + "test_bad_taggers.py"],
+        "service/versions.py": [SERVICE + "test_bad_taggers.py"],
+        "service/leaving.py": [SERVICE + "test_stopping.py"],
         "service/*.py": [
             *(SERVICE + "test_parts.py", SERVICE + "test_api.py", SERVICE + "test_hostile.py"),
-            SERVICE + "test_schema.py",
+            *(SERVICE + "test_quotas.py", SERVICE + "test_schema.py"),
         ],
     },
     "evaluation": {"evaluation/*.py": ["tests/evaluation"]},
