@@ -131,6 +131,7 @@ def measure(
         "peak_mb": peak,  # of the process so far
         "scores": {name: scores[name] for name in SHOWN},
         "groups": areas_by_frequency(Y, ranking, space.counts, ties="half"),
+        "test_groups": areas_by_frequency(Y, ranking, by="test", ties="half"),
         "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
         "history": getattr(tagger.model_, "history_", []),
         **(more(tagger, Y, ranking) if more else {}),
@@ -177,13 +178,16 @@ def score_table(found: Mapping[str, list[Result]], untimed: Sequence[str] = ()) 
     return table(["system", *SHOWN, "train s", "ranks a second"], rows)
 
 
-def group_table(found: Mapping[str, list[Result]]) -> list[str]:
-    """Return AUC and AUPR by frequency of the labels, as in Table 6 of AttentionXML."""
+def group_table(found: Mapping[str, list[Result]], key: str = "groups") -> list[str]:
+    """Return AUC and AUPR by frequency of the labels in training, or in the test documents.
+
+    The latter, ``"test_groups"``, is Table 6 of AttentionXML.
+    """
     rows = []
     for system, results in found.items():
-        if results:
+        if results and all(key in each for each in results):
             cells = [
-                cell([100 * each["groups"][group][name] for each in results])
+                cell([100 * each[key][group][name] for each in results])
                 for name in ("AUC", "AUPR")
                 for group in range(3)
             ]

@@ -17,7 +17,7 @@ from labelgrove.evaluation.confusion import Confusion, confused_labels
 from labelgrove.evaluation.convergence import Curve, convergence, convergence_curve
 from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
-from labelgrove.evaluation.frequency import by_frequency, frequency_groups
+from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.ranks import (
@@ -78,6 +78,7 @@ __all__ = [
     "counts_by_label",
     "coverage",
     "critical_difference",
+    "equal_groups",
     "evaluate",
     "expected_calibration_error",
     "fit_calibration",
