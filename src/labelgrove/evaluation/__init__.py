@@ -30,6 +30,7 @@ from labelgrove.evaluation.ranks import (
     wilcoxon_over_sets,
 )
 from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
+from labelgrove.evaluation.score_tables import MethodRanks, MethodTest, rank_methods
 from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
@@ -54,6 +55,8 @@ __all__ = [
     "Decision",
     "Difference",
     "Interval",
+    "MethodRanks",
+    "MethodTest",
     "OverSets",
     "PrecisionRecall",
     "Ranks",
@@ -92,6 +95,7 @@ __all__ = [
     "precision",
     "precision_recall",
     "propensity_gains",
+    "rank_methods",
     "ranks",
     "recall",
     "reliability",
