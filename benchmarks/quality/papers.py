@@ -106,8 +106,8 @@ def network(task: Task, asked: argparse.Namespace) -> tuple[str | type[Classifie
         "encoder": str(asked.encoder), "length": asked.tokens, "batch": 16, "encoder_rate": 1e-4,
         "epochs": asked.epochs or 10, "patience": 4,
     }  # fmt: skip
-    if task.model == "laco":
-        return _laco(), settings
+    if task.model == "laco":  # it asks the first stage only if labels are more than `together`
+        return _laco(), settings | ({"together": 0} if task.form == ON_BONSAI else {})
     settings |= {"hidden": 384, "hidden_rate": 1e-3}
     return ("transformer" if task.form == ON_BONSAI else task.model), settings
 
