@@ -2,8 +2,8 @@
 
     python docs/pictures/attention_of_labels.py --out docs/pictures/attention-of-labels.svg
 
-It learns ten frequent labels from the demo's documents, which come with the package, in a minute or
-two on two cores. The text is the first test document of at most 60 words whose two best labels are
+It learns ten frequent labels from the demo's documents, which come with the package, in minutes
+on two cores. The text is the first test document of at most 60 words whose two best labels are
 both right.
 """
 
@@ -22,8 +22,9 @@ from labelgrove.tagger import explained
 
 SAMPLE = Path(labelgrove.__file__).parent / "samples" / "arxiv"
 SETTINGS = {
-    "units": 32, "layers": [32], "length": 60, "batch": 32, "learning_rate": 0.01,
-    "vectors": "corpus", "vector_size": 100, "prior": "frequency", "tree": "never", "threads": 1,
+    "units": 32, "layers": [32], "length": 60, "batch": 16, "learning_rate": 0.01, "threads": 1,
+    "vectors": "random", "vector_size": 100, "dropout": 0.2, "vector_dropout": 0.0,
+    "prior": "frequency", "tree": "never",
 }  # fmt: skip
 WORDS = 60
 LABELS = 10  # the most frequent
@@ -58,7 +59,7 @@ def main() -> None:
     """Train, choose a text and draw it."""
     parser = argparse.ArgumentParser(description="Draw the attention of two labels.")
     parser.add_argument("--out", type=Path, required=True, help="the SVG file")
-    parser.add_argument("--documents", type=int, default=1500, help="default: %(default)s")
+    parser.add_argument("--documents", type=int, default=3000, help="default: %(default)s")
     parser.add_argument("--epochs", type=int, default=12, help="default: %(default)s")
     asked = parser.parse_args()
     tagger = trained(asked.documents, asked.epochs)
