@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labelgrove.tagger import Explained
 
 COLUMNS = 72  # characters of a line
-CELL, LINE, EDGE = 8.4, 24, 16  # pixels: a character, a line, the border
+CELL, LINE, GAP, EDGE = 8.4, 24, 12, 16  # pixels: a character, a line, between labels, the border
 STYLE = (
     "svg { color-scheme: light dark } .paper { fill: #ffffff } .for { fill: #22964f } "
     ".against { fill: #d23c32 } text { font: 14px ui-monospace, Menlo, Consolas, monospace; "
@@ -47,8 +47,8 @@ def shaded_text(text: str, explained: Sequence[Explained]) -> str:
         parts.append(f'<text class="name" x="{EDGE}" y="{top + 17}">{_characters(name)}</text>')
         for number, line in enumerate(_lines(text, shares_of(each.reasons, len(text)))):
             parts += _drawn(line, top + LINE * (number + 1))
-        top += LINE * (number + 2)
-    width, height = round(COLUMNS * CELL) + 2 * EDGE, top - LINE + EDGE + LINE // 2
+        top += LINE * (number + 2) + GAP
+    width, height = round(COLUMNS * CELL) + 2 * EDGE, top - GAP + EDGE
     told = "; ".join(f"{each.name}: {heaviest(each.reasons, 5, ', ')}" for each in explained)
     return "\n".join(
         [
