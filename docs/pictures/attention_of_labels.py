@@ -42,7 +42,10 @@ def frequent(documents: list[Document]) -> list[Document]:
     """Return documents with their frequent labels, where they have any."""
     counts = Counter(label for each in documents for label in each.labels)
     kept = {label for label, _ in counts.most_common(LABELS)}
-    fewer = [each._replace(labels=tuple(kept.intersection(each.labels))) for each in documents]
+    fewer = [
+        each._replace(labels=tuple(label for label in each.labels if label in kept))
+        for each in documents
+    ]
     return [each for each in fewer if each.labels]
 
 
