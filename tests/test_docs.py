@@ -1,9 +1,11 @@
 """The README and the documentation: examples run, links lead somewhere, the site builds."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -155,3 +157,25 @@ def test_pages_fit_a_phone_and_a_desk(site, browser, page, width, dark):
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
         assert all(request.startswith(("file:", "data:")) for request in seen.requests)
         assert not seen.complaints
+
+
+def test_the_picture_of_attention_is_drawn_from_the_demos_documents(tmp_path):
+    file = tmp_path / "drawn.svg"
+    script = [sys.executable, str(ROOT / "docs/pictures/attention_of_labels.py")]
+    done = subprocess.run(
+        [*script, "--documents", "60", "--epochs", "1", "--out", str(file)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = (ROOT / "docs/pictures/attention-of-labels.svg").read_text(encoding="utf-8")
+    for picture in (file.read_text(encoding="utf-8"), shown):
+        root = ElementTree.fromstring(picture)
+        assert len(root.findall("{*}text[@class='name']")) == 2
+        assert root.findall("{*}rect[@class='for']")
+        assert not root.findall("{*}rect[@class='against']"), "attention never speaks against"
+        assert "prefers-color-scheme: dark" in root.find("{*}style").text
+    page = (ROOT / "docs/models/attentionxml.md").read_text(encoding="utf-8")
+    assert re.search(r"!\[\w[^\]]{40,}\]\(\.\./pictures/attention-of-labels\.svg\)", page)

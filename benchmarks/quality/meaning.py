@@ -14,8 +14,6 @@ written by hand; the tables below it and the figure are written by this program.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import os
 import shutil
 import signal
@@ -30,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from meaning_peers import PEERS, Peers
 from meaning_tables import FIGURE, figure, tables, with_tables
+from result_lines import ResultLines, source
 
-import labelgrove
 from labelgrove import Tagger, models, read_corpus
 from labelgrove.core.progress import Lines
 from labelgrove.core.random import generator
@@ -148,13 +146,13 @@ class Bench:
     """Makes results and keeps them, a line of JSON each."""
 
     def __init__(self, asked: argparse.Namespace) -> None:
-        self.asked, self.file = asked, asked.work / "results.jsonl"
+        self.asked, self.lines = asked, kept(asked.work)
         self.source = source()
-        self.results = read(self.file)
+        self.results = self.lines.read()
         self.peers = Peers(asked.work / "peers", asked.threads, asked.limit)
 
     def done(self, case: Case, system: str) -> bool:
-        self.results |= read(self.file)  # of runs beside this one
+        self.results |= self.lines.read()  # of runs beside this one
         found = self.results.get((*case, system))
         return found is not None and "error" not in found
 
@@ -170,8 +168,7 @@ class Bench:
             found = {"error": f"{type(error).__name__}: {error}"}
         line = {**case._asdict(), "system": system, "source": self.source, **found}
         self.results[(*case, system)] = line
-        with self.file.open("a", encoding="utf-8") as file:
-            print(json.dumps(line), file=file)
+        self.lines.add(line)
         scores = found.get("scores", {})
         shown = f"nDCG@5 {100 * scores['nDCG@5']:.2f}" if scores else found["error"]
         makers = " ".join(found.get("makers", []))
@@ -276,19 +273,9 @@ def limited(seconds: float, call: Any, *arguments: Any) -> Any:
         signal.signal(signal.SIGALRM, before)
 
 
-def source() -> str:
-    """Return a checksum of labelgrove's own source."""
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(labelgrove.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def read(file: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the last result of each case and system."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    found = [json.loads(line) for line in lines]
-    return {tuple(each[key] for key in (*Case._fields, "system")): each for each in found}
+def kept(work: Path) -> ResultLines:
+    """Return where results are, the last of each case and system."""
+    return ResultLines(work / "results.jsonl", (*Case._fields, "system"))
 
 
 # --- command line -------------------------------------------------------------------------------
@@ -342,7 +329,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     if asked.table:
-        write(read(asked.work / "results.jsonl"), asked.out)
+        write(kept(asked.work).read(), asked.out)
         return
     if asked.data is None or asked.encoder is None:
         sys.exit("give --data and --encoder, or --table to write the tables of what is measured")

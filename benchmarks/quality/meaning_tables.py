@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markdown_tables import table
 
 sys.path.append(str(Path(__file__).parents[1] / "speed"))
 from figure import Panel, draw
@@ -299,8 +300,3 @@ def _makers(lines: list[Line]) -> str:
         maker if count == len(lines) else f"{maker} ({count} of {len(lines)})"
         for maker, count in counts.items()
     )
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return [*(f"| {' | '.join(line)} |" for line in lines), ""]

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markdown_tables import cell as cell
+from markdown_tables import table as table
 from scipy.sparse import csr_array
 
 from labelgrove import Tagger, models, read_corpus
@@ -80,17 +82,38 @@ def pairs(documents: list[Document]) -> tuple[list[str], list[list[str]]]:
 def trained(
     case: Case, system: str, model: str | type[Classifier], settings: Mapping[str, Any]
 ) -> Tagger:
-    """Train a model under the name of a system, or go on, or load what is there."""
+    """Train a model under the name of a system, or go on, or load what is there.
+
+    How it was trained is written beside it, see `training_record`.
+    """
     folder = case.folder / system
     if (folder / "manifest.json").exists():
         return Tagger.load(folder)
     new = partial(models.create, model) if isinstance(model, str) else model
     made = new(seed=case.seed, threads=case.threads, **settings)
     run = Run(folder=case.folder / f"{system}.run", resume=True, progress=Lines(seconds=30))
+    resumed = run.folder is not None and run.folder.exists()
     texts, labels = pairs(case.documents("train"))
+    began, cpu = time.monotonic(), time.process_time()
     tagger = Tagger(made, seed=case.seed).fit(texts, labels, vocabulary=case.vocabulary, run=run)
+    record = {
+        "train_s": None if resumed else time.monotonic() - began,
+        "cpu_s": None if resumed else time.process_time() - cpu,
+        "history": getattr(tagger.model_, "history_", []),
+    }
+    _record(case, system).write_text(json.dumps(record), encoding="utf-8")
     tagger.save(folder)
     return tagger
+
+
+def training_record(case: Case, system: str) -> Result:
+    """Return seconds of a training, wall and CPU (None where it was resumed), and its history."""
+    found: Result = json.loads(_record(case, system).read_text(encoding="utf-8"))
+    return found
+
+
+def _record(case: Case, system: str) -> Path:
+    return case.folder / f"{system}.training.json"
 
 
 def measure(
@@ -112,6 +135,26 @@ def measure(
     tagger = make()
     seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    facts, Y, ranking = judged(case, tagger)
+    space = tagger.labels_
+    ids = np.array([*space.ids[: space.n_labels], ""])
+    np.savez_compressed(
+        case.folder / f"{system}.npz", labels=ids[ranking.labels], scores=ranking.scores
+    )
+    result = {
+        **facts,
+        "train_s": seconds,
+        "peak_mb": peak,  # of the process so far
+        "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
+        "history": getattr(tagger.model_, "history_", []),
+        **(more(tagger, Y, ranking) if more else {}),
+    }
+    target.write_text(json.dumps(result), encoding="utf-8")
+    print("  " + ", ".join(f"{k} {100 * v:.2f}" for k, v in result["scores"].items()), flush=True)
+
+
+def judged(case: Case, tagger: Tagger) -> tuple[Result, csr_array, Ranking]:
+    """Rank the test documents; return scores and groups, the truth and the ranking."""
     texts, labels = pairs(case.documents("test"))
     began = time.monotonic()
     ranking = tagger.rank(texts, PLACES)
@@ -120,23 +163,14 @@ def measure(
     Y = space.encode(labels, unseen="append")
     chances = space.propensities(n_columns=Y.shape[1])
     scores = evaluate(Y, ranking, ks=(1, 3, 5), threshold=0.5, propensities=chances)
-    ids = np.array([*space.ids[: space.n_labels], ""])
-    np.savez_compressed(
-        case.folder / f"{system}.npz", labels=ids[ranking.labels], scores=ranking.scores
-    )
-    result = {
+    facts = {
         "labels": space.n_labels,
-        "train_s": seconds,
         "documents_per_s": len(texts) / spent,
-        "peak_mb": peak,  # of the process so far
         "scores": {name: scores[name] for name in SHOWN},
         "groups": areas_by_frequency(Y, ranking, space.counts, ties="half"),
-        "quarters": by_frequency(Y, ranking.top(5), space.counts, threshold=0.0),
-        "history": getattr(tagger.model_, "history_", []),
-        **(more(tagger, Y, ranking) if more else {}),
+        "test_groups": areas_by_frequency(Y, ranking, by="test", ties="half"),
     }
-    target.write_text(json.dumps(result), encoding="utf-8")
-    print("  " + ", ".join(f"{k} {100 * v:.2f}" for k, v in result["scores"].items()), flush=True)
+    return facts, Y, ranking
 
 
 # --- the tables -------------------------------------------------------------------------------
@@ -146,14 +180,6 @@ def read(work: Path, where: str, system: str, seeds: Iterable[int]) -> list[Resu
     """Return the results of all seeds, as far as there are any."""
     found = [work / f"{where}-{seed}" / f"{system}.json" for seed in seeds]
     return [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
-
-
-def cell(values: list[float], digits: int = 1) -> str:
-    """Return the mean, and the spread if there are several."""
-    if not values:
-        return ""
-    spread = f" ± {np.std(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{spread}"
 
 
 def score_table(found: Mapping[str, list[Result]], untimed: Sequence[str] = ()) -> list[str]:
@@ -177,24 +203,22 @@ def score_table(found: Mapping[str, list[Result]], untimed: Sequence[str] = ()) 
     return table(["system", *SHOWN, "train s", "ranks a second"], rows)
 
 
-def group_table(found: Mapping[str, list[Result]]) -> list[str]:
-    """Return AUC and AUPR by frequency of the labels, as in Table 6 of AttentionXML."""
+def group_table(found: Mapping[str, list[Result]], key: str = "groups") -> list[str]:
+    """Return AUC and AUPR by frequency of the labels in training, or in the test documents.
+
+    The latter, ``"test_groups"``, is Table 6 of AttentionXML.
+    """
     rows = []
     for system, results in found.items():
-        if results:
+        if results and all(key in each for each in results):
             cells = [
-                cell([100 * each["groups"][group][name] for each in results])
+                cell([100 * each[key][group][name] for each in results])
                 for name in ("AUC", "AUPR")
                 for group in range(3)
             ]
             rows.append([system, *cells])
     head = [f"{name} {kind}" for name in ("AUC", "AUPR") for kind in ("frequent", "middle", "rare")]
     return table(["system", *head], rows)
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return [*(f"| {' | '.join(line)} |" for line in lines), ""]
 
 
 def told_machine() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -61,4 +62,34 @@ def test_explain_colours_the_words_and_writes_a_page(linear, data, tmp_path):
     assert "unknown" in fails("explain", linear[0], "--text", "x", "--label", "nothing").lower()
     assert "--html needs a file" in fails(
         "explain", linear[0], "--text", "x", "--html", tmp_path / "no" / "page.html"
+    )
+
+
+def test_explain_draws_the_text_with_its_shaded_words(linear, data, tmp_path):
+    text = json.loads((data / "test.jsonl").read_text().splitlines()[0])
+    picture = tmp_path / "why.svg"
+    whole = text["text"] + " <b> " + "x" * 200
+    done = called("explain", linear[0], "--text", whole, "-k", "2", "--svg", picture)
+    assert f"written to {picture}" in done.stdout
+    root = ElementTree.fromstring(picture.read_text("utf-8"))
+    assert [each.tag.rpartition("}")[2] for each in root[:3]] == ["title", "desc", "style"]
+    assert "prefers-color-scheme: dark" in root[2].text
+    width = float(root.get("width"))
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    words, marks = root.findall("{*}text"), root.findall("{*}rect")[1:]
+    shown = [each.text for each in words if each.get("class") != "name"]
+    assert "".join(shown) == 2 * "".join(whole.split()), "every character once for each label"
+    word = f"topic{int(text['labels'][0].split()[1])}a"
+    (spot,) = {each.get("x") for each in words if each.text == word}
+    assert f"{float(spot) - 1:.1f}" in {
+        each.get("x") for each in marks if each.get("class") == "for"
+    }
+    assert word in root[1].text
+    for each in [*words, *marks]:
+        size = float(each.get("width") or each.get("textLength") or 0)
+        assert float(each.get("x")) + size <= width
+        assert float(each.get("y")) < float(root.get("height"))
+    assert max(float(each.get("fill-opacity")) for each in marks) == 0.7
+    assert "--svg needs a file" in fails(
+        "explain", linear[0], "--text", "x", "--svg", tmp_path / "no" / "why.svg"
     )

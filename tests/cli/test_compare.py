@@ -196,6 +196,20 @@ def test_records_over_six_sets(sets, tmp_path):
         assert seen.complaints == []
 
 
+def test_all_metrics_together(sets, taggers, data):
+    words = ("--metric", "P@1,P@3,P@5", "--pool-metrics")
+    done = called("compare", *sets[:9], *words, "--json", "-")
+    found = json.loads(done.stdout)["pooled"]
+    assert found["cells"] == 9
+    assert found["average_ranks"]["most-frequent"] == pytest.approx(3, abs=0.5)
+    assert all(0 < pair["p"] <= pair["corrected"] <= 1 for pair in found["pairs"])
+    done = called("compare", *sets[:9], *words)
+    assert "Average ranks over 9 cells: P@1, P@3, P@5 on each data set" in done.stdout
+    assert "these p-values are too small" in " ".join(done.stdout.split())
+    test = data / "test.jsonl"
+    assert "is for records" in fails("compare", *taggers, "--test", test, "--pool-metrics")
+
+
 def test_fewer_records_and_a_missing_one(sets):
     done = called("compare", *sets[:15])
     assert "5 data sets are too few for a p-value, it takes 6" in done.stdout

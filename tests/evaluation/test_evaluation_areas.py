@@ -1,5 +1,7 @@
 """Areas under curves against scikit-learn, whatever part of the labels a ranking names."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -7,7 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import areas, areas_by_frequency
+from labelgrove.evaluation import areas, areas_by_frequency, equal_groups
 
 
 def made(n=60, n_labels=9, k=4, seed=0):
@@ -86,3 +88,50 @@ def test_groups_of_frequency():
     (few,) = areas_by_frequency(Y, ranking, counts, n_groups=1, least=61)
     assert few["labels"] == 0
     assert np.isnan(few["AUC"])
+
+
+def test_groups_by_test_documents_are_ranges_of_counts():
+    # test documents of labels 0 to 5: 9, 6, 3, 3, 2, 1; in training the last is the most frequent
+    columns = [9, 6, 3, 3, 2, 1]
+    truth = np.array([[row < each for each in columns] for row in range(10)], np.float32)
+    scores = np.linspace(1, 0.1, 60).reshape(10, 6)
+    Y, ranking = csr_array(truth), Ranking.from_dense(scores, 6)
+    found = areas(Y, ranking)
+    groups = areas_by_frequency(Y, ranking, by="test", n_groups=3, least=2)
+    assert [(each["labels"], each["fewest"], each["most"]) for each in groups] == [
+        (1, 9, 9), (1, 6, 6), (3, 2, 3),
+    ]  # fmt: skip
+    assert [each["occurrences"] for each in groups] == [9, 6, 8]
+    assert [each["share"] for each in groups] == pytest.approx([9 / 24, 6 / 24, 8 / 24])
+    assert groups[2]["AUC"] == pytest.approx(found.auc[2:5].mean())
+    trained = areas_by_frequency(Y, ranking, [1, 1, 1, 1, 1, 90], n_groups=2, least=1)
+    assert [each["labels"] for each in trained] == [1, 5]
+    with pytest.raises(InputError, match="counts, or by='test'"):
+        areas_by_frequency(Y, ranking)
+    with pytest.raises(InputError, match="frequency to group labels by 'tests'"):
+        areas_by_frequency(Y, ranking, by="tests")
+    with pytest.raises(InputError, match=r"counts have shape \(7,\), but Y has 6 columns"):
+        areas_by_frequency(Y, ranking, [1] * 7)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3, 4])
+def test_equal_groups_are_the_most_equal_of_all(n_groups):
+    rng = np.random.default_rng(n_groups)
+    for _ in range(20):
+        counts = rng.integers(0, 12, rng.integers(1, 10))
+        groups = equal_groups(counts, n_groups)
+        levels = np.unique(counts)[::-1]
+        for level in levels:
+            assert len(set(groups[counts == level])) == 1, "labels of one count were parted"
+        assert (np.diff(groups[np.argsort(-counts, kind="stable")]) >= 0).all()
+        sums = [
+            sum(counts[np.isin(counts, part)].sum() ** 2 for part in np.split(levels, cuts))
+            for cuts in combinations(range(1, len(levels)), min(n_groups, len(levels)) - 1)
+        ]
+        assert sum(counts[groups == each].sum() ** 2 for each in range(n_groups)) == min(sums)
+
+
+def test_equal_groups_of_no_labels_and_none_asked_for():
+    assert equal_groups([]).tolist() == []
+    with pytest.raises(InputError, match="n_groups must be at least 1, got 0"):
+        equal_groups([1, 2], 0)

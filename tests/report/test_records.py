@@ -188,3 +188,22 @@ def test_which_ranks_are_joined():
     assert joined([1.0, 1.2, 1.4], 1.0) == [(0, 2)]
     assert joined([1.0, 2.0, 3.0], 1.0) == [], "just the critical difference is significant"
     assert joined([1.0, 1.5, 2.5, 4.0], None) == []
+
+
+def test_all_metrics_of_all_sets_together():
+    found = compare_records(records(SCORES[:3]), ["P@1", "hamming-loss"], pool_metrics=True)
+    twice = np.concatenate([SCORES[:3], SCORES[:3]])
+    assert list(found.pooled.average.values()) == pytest.approx(average_ranks(twice).tolist())
+    assert len(found.pooled.cells) == 6
+    shown = findings(found)
+    (test,) = [each for each in found.pooled.tests if each.second == "knn"]
+    assert (test.first, test.wins, test.losses) == ("bonsai", 6, 0)
+    assert test.p == pytest.approx(2 / 2**6)
+    assert shown.record["pooled"]["pairs"][0]["corrected"] == pytest.approx(3 * 2 / 2**6)
+    assert any("Wilcoxon's test over 6 cells" in table.title for table in shown.tables)
+    assert any("not independent" in note for note in shown.notes)
+    assert "Average ranks over 6 cells" in shown.page("a command")
+    few = findings(compare_records(records(SCORES[:3]), ["P@1"], pool_metrics=True))
+    assert any("3 cells are too few for a p-value, it takes 6" in note for note in few.notes)
+    assert not any("Wilcoxon's test over" in table.title for table in few.tables)
+    assert findings(compare_records(records())).record["pooled"] is None

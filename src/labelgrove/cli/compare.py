@@ -34,6 +34,13 @@ def compare(
         str | None,
         typer.Option(help="Metrics separated by commas, such as P@1,nDCG@10,micro-F1."),
     ] = None,
+    pool_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--pool-metrics",
+            help="With records: also rank and test over all metrics of all data sets at once.",
+        ),
+    ] = False,
     threshold: options.Threshold = "auto",
     json_to: json_file.Option = None,
     markdown: Annotated[
@@ -70,11 +77,14 @@ def compare(
     if report is not None:
         need("matplotlib", "report", "a page with figures")  # before the work
     metrics = None if metric is None else [part.strip() for part in metric.split(",")]
-    if _are_taggers(sources, test):
+    taggers = _are_taggers(sources, test)
+    if taggers and pool_metrics:
+        raise typer.BadParameter("--pool-metrics is for records of several data sets")
+    if taggers:
         asked = _Asked(metrics, threshold, seed, threads, require_signature, quiet)
         results = findings(_on_one_set(sources, test, asked, reading))
     else:
-        results = findings(_over_sets(sources, metrics))
+        results = findings(_over_sets(sources, metrics, pool_metrics))
     json_file.write(json_to, results.record)
     if markdown is not None:
         options.write_output(markdown, results.markdown())
@@ -151,7 +161,10 @@ def _on_one_set(
     return comparison
 
 
-def _over_sets(files: list[Path], metrics: list[str] | None) -> OverSetsComparison:
+def _over_sets(
+    files: list[Path], metrics: list[str] | None, pool_metrics: bool
+) -> OverSetsComparison:
     from labelgrove.report.records import compare_records, read_record
 
-    return compare_records([read_record(file) for file in files], metrics)
+    records = [read_record(file) for file in files]
+    return compare_records(records, metrics, pool_metrics=pool_metrics)

@@ -21,6 +21,7 @@ from labelgrove.report.reasons import (
     shares_of,
     similar,
 )
+from labelgrove.report.shaded_text import shaded_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,6 +38,10 @@ def explain(
     ] = None,
     k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file too.")] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Draw the text with its shaded words to this SVG file too."),
+    ] = None,
     json_to: json_file.Option = None,
     require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
@@ -48,6 +53,7 @@ def explain(
     from labelgrove.tagger import Tagger, explained
 
     options.check_output("--html", html)
+    options.check_output("--svg", svg)
     json_file.check(json_to)
     progress = options.open_progress(quiet)
     tagger, explanations = (
@@ -65,8 +71,11 @@ def explain(
     if html is not None:
         sections = [_section(each, text) for each in explanations]
         options.write_output(html, page("Why these labels", sections))
+    if svg is not None:
+        options.write_output(svg, shaded_text(text, explanations))
+    for file in filter(None, (html, svg)):
         if not json_file.alone(json_to):
-            show(f"written to {html}")
+            show(f"written to {file}")
 
 
 def _print(explained: Explained, text: str) -> None:

@@ -17,7 +17,7 @@ from labelgrove.evaluation.confusion import Confusion, confused_labels
 from labelgrove.evaluation.convergence import Curve, convergence, convergence_curve
 from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
-from labelgrove.evaluation.frequency import by_frequency, frequency_groups
+from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.ranks import (
@@ -30,6 +30,7 @@ from labelgrove.evaluation.ranks import (
     wilcoxon_over_sets,
 )
 from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
+from labelgrove.evaluation.score_tables import MethodRanks, MethodTest, rank_methods
 from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
@@ -54,6 +55,8 @@ __all__ = [
     "Decision",
     "Difference",
     "Interval",
+    "MethodRanks",
+    "MethodTest",
     "OverSets",
     "PrecisionRecall",
     "Ranks",
@@ -78,6 +81,7 @@ __all__ = [
     "counts_by_label",
     "coverage",
     "critical_difference",
+    "equal_groups",
     "evaluate",
     "expected_calibration_error",
     "fit_calibration",
@@ -91,6 +95,7 @@ __all__ = [
     "precision",
     "precision_recall",
     "propensity_gains",
+    "rank_methods",
     "ranks",
     "recall",
     "reliability",

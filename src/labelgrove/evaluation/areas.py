@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from labelgrove.core.errors import UnknownNameError
+from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation.frequency import frequency_groups
+from labelgrove.evaluation.frequency import equal_groups, frequency_groups
 from labelgrove.evaluation.scored_ranking import score_ranking
 
 Ties = Literal["none", "half"]
+By = Literal["training", "test"]
 
 
 class Areas(NamedTuple):
@@ -99,23 +100,29 @@ def _areas(
 def areas_by_frequency(
     Y: Any,
     ranking: Ranking,
-    counts: ArrayLike,
+    counts: ArrayLike | None = None,
     *,
+    by: By = "training",
     n_groups: int = 3,
     least: int = 5,
     ties: Ties = "none",
 ) -> list[dict[str, float]]:
     """Return the mean areas of frequent and rare labels.
 
-    The labels with enough documents in Y are divided so that the groups hold equal shares of
-    their occurrences in training.
+    The labels with enough documents in Y are divided into groups of about the same number of
+    occurrences.
 
     Parameters
     ----------
     Y, ranking, ties
         As of `areas`.
     counts
-        Training documents of each label, shape (M,), or fewer: the others have 0.
+        Training documents of each label, shape (M,), or fewer: the others have 0. Not used where
+        ``by`` is ``"test"``.
+    by
+        Which occurrences count. ``"training"``: those in training, as `frequency_groups` divides
+        them: how much a model could learn of a label. ``"test"``: those in Y, as `equal_groups`
+        divides them, which is Table 6 of AttentionXML as it is printed.
     n_groups
         Number of groups.
     least
@@ -123,21 +130,45 @@ def areas_by_frequency(
 
     Returns
     -------
-    A mapping for each group, the frequent first: ``labels``, ``occurrences``, ``AUC``, ``AUPR``.
+    A mapping for each group, the frequent first: ``labels`` (how many), ``occurrences`` (their
+    documents, by which labels were divided), ``share`` (of the occurrences of all labels, those
+    left out too), ``fewest`` and ``most`` (documents of a label), ``AUC``, ``AUPR``. A group
+    without labels has NaN for the last four.
     """
+    if by not in get_args(By):
+        raise UnknownNameError("frequency to group labels by", by, get_args(By))
     by_label = areas(Y, ranking, ties=ties)
     width = len(by_label.auc)
-    given = np.zeros(width)
-    given[: len(np.asarray(counts))] = counts
     documents = np.bincount(score_ranking(Y, ranking).Y.indices, minlength=width)
+    given = documents.astype(np.float64) if by == "test" else _padded(counts, width)
     chosen = np.flatnonzero((documents >= least) & ~np.isnan(by_label.auc))
-    groups = frequency_groups(given[chosen], n_groups)
-    return [
-        {
-            "labels": float(len(own)),
-            "occurrences": float(given[own].sum()),
-            "AUC": float(by_label.auc[own].mean()) if len(own) else float("nan"),
-            "AUPR": float(by_label.aupr[own].mean()) if len(own) else float("nan"),
-        }
-        for own in (chosen[groups == group] for group in range(n_groups))
-    ]
+    divide = equal_groups if by == "test" else frequency_groups
+    groups = divide(given[chosen], n_groups)
+    total = max(float(given.sum()), 1.0)
+    return [_group(by_label, given, total, chosen[groups == each]) for each in range(n_groups)]
+
+
+def _padded(counts: ArrayLike | None, width: int) -> NDArray[np.float64]:
+    """Return a count for each of so many labels."""
+    if counts is None:
+        raise InputError("give the training documents of each label as counts, or by='test'")
+    known = np.asarray(counts, np.float64)
+    if known.ndim != 1 or len(known) > width:
+        raise InputError(f"counts have shape {known.shape}, but Y has {width} columns")
+    return np.concatenate([known, np.zeros(width - len(known))])
+
+
+def _group(
+    by_label: Areas, given: NDArray[np.float64], total: float, own: NDArray[np.int64]
+) -> dict[str, float]:
+    """Return the facts of a group of labels."""
+    occurrences = float(given[own].sum())
+    facts = {"labels": float(len(own)), "occurrences": occurrences, "share": occurrences / total}
+    if not len(own):
+        return facts | dict.fromkeys(("fewest", "most", "AUC", "AUPR"), float("nan"))
+    return facts | {
+        "fewest": float(given[own].min()),
+        "most": float(given[own].max()),
+        "AUC": float(by_label.auc[own].mean()),
+        "AUPR": float(by_label.aupr[own].mean()),
+    }

@@ -1,4 +1,4 @@
-"""How well frequent and rare labels are found: metrics by groups of training frequency."""
+"""How well frequent and rare labels are found: groups of labels by frequency, and their metrics."""
 
 from __future__ import annotations
 
@@ -48,6 +48,60 @@ def frequency_groups(counts: ArrayLike, n_groups: int = 4) -> NDArray[np.int64]:
         groups[order] = np.minimum((before / total * n_groups).astype(np.int64), n_groups - 1)
         groups[given == 0] = n_groups - 1
     return groups
+
+
+def equal_groups(counts: ArrayLike, n_groups: int = 3) -> NDArray[np.int64]:
+    """Divide labels into groups whose occurrences are as equal as possible, the frequent first.
+
+    Labels of one count stay together, so that a group is a range of counts: the groups of Table 6
+    of AttentionXML. Of all such divisions this one has the smallest sum of the squares of the
+    groups' occurrences.
+
+    Parameters
+    ----------
+    counts
+        Documents of each label, shape (L,).
+    n_groups
+        Number of groups; with fewer different counts the last ones are empty.
+
+    Returns
+    -------
+    Group of each label, 0 the most frequent, shape (L,).
+
+    Examples
+    --------
+    >>> equal_groups([1, 6, 2, 2, 0], n_groups=2).tolist()
+    [1, 0, 1, 1, 1]
+    """
+    given = np.asarray(counts, np.float64)
+    if n_groups < 1:
+        raise InputError(f"n_groups must be at least 1, got {n_groups}")
+    levels, level_of, labels = np.unique(-given, return_inverse=True, return_counts=True)
+    before = np.concatenate([[0.0], np.cumsum(-levels * labels)])  # occurrences above each cut
+    ends = _equal_cuts(before, min(n_groups, len(levels)))
+    return np.searchsorted(ends, level_of, side="right").astype(np.int64)
+
+
+def _equal_cuts(before: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+    """Return where groups end, of `equal_groups`; (n_groups,).
+
+    ``least[e]`` is the smallest sum of squares of so many groups that end at cut e.
+    """
+    least = before**2
+    least[0] = np.inf  # a group holds one count or more
+    starts = []
+    for _ in range(n_groups - 1):
+        start, sums = np.zeros(len(before), np.int64), np.full(len(before), np.inf)
+        for end in range(1, len(before)):
+            own = (before[end] - before[:end]) ** 2 + least[:end]
+            start[end] = own.argmin()
+            sums[end] = own[start[end]]
+        starts.append(start)
+        least = sums
+    ends = [len(before) - 1]
+    for start in reversed(starts):
+        ends.append(int(start[ends[-1]]))
+    return np.array(ends[::-1])
 
 
 def by_frequency(

@@ -110,8 +110,8 @@ def _areas_table(ranked: Sequence[Mapping[str, float]]) -> str:
     how = (
         f"Groups of the labels with at least {LEAST} test documents, from the best "
         f"{RANKING_DEPTH} labels of each document; a document for which its label is "
-        "not among these earns nothing (Table "
-        "6 of the AttentionXML paper)."
+        "not among these earns nothing. Labels are divided by their training documents; Table 6 of "
+        "the AttentionXML paper divides them by their test documents."
     )
     return table.html() + paragraph(ABOUT_AREAS, kind="quiet") + paragraph(how, kind="quiet")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labelgrove.evaluation import Ranks
+from labelgrove.evaluation import MethodRanks, Ranks
+from labelgrove.evaluation.significance import FEWEST
 from labelgrove.report.comparison_tables import NONE, p_value
 from labelgrove.report.records import MetricStanding, OverSetsComparison
 from labelgrove.report.tables import Table
@@ -19,6 +20,8 @@ def tables(comparison: OverSetsComparison) -> list[Table]:
         each.p is not None for standing in comparison.standings for each in standing.pairs.values()
     ):
         result.append(pair_table(comparison))
+    if comparison.pooled is not None:
+        result += pooled_tables(comparison, comparison.pooled)
     told = comparison.table.values()
     if any(record.seconds is not None for record in told):
         result.append(_cost_table(comparison, "Time to tag", "seconds"))
@@ -28,13 +31,24 @@ def tables(comparison: OverSetsComparison) -> list[Table]:
 
 
 def notes(comparison: OverSetsComparison) -> list[str]:
-    """Return what Friedman's test says, what cannot be said, and what is missing."""
+    """Return what the tests say, what they cannot say, and what is missing."""
     tested = [
         _friedman(standing.metric, standing.ranks)
         for standing in comparison.standings
         if standing.ranks is not None and standing.ranks.friedman.p is not None
     ]
-    return [*tested, *dict.fromkeys(_untested(comparison)), *comparison.notes]
+    pooled = [] if comparison.pooled is None else [_about_pooled(comparison.pooled)]
+    return [*tested, *dict.fromkeys(_untested(comparison)), *pooled, *comparison.notes]
+
+
+def _about_pooled(pooled: MethodRanks) -> str:
+    cells = several(len(pooled.cells), "cell")
+    if len(pooled.cells) < FEWEST:
+        return f"All metrics together: {cells} are too few for a p-value, it takes {FEWEST}"
+    return (
+        f"All metrics together: {cells} (a metric on a data set) in one test. Metrics of one data "
+        "set are not independent, so these p-values are too small"
+    )
 
 
 def _friedman(metric: str, ranks: Ranks) -> str:
@@ -88,6 +102,26 @@ def pair_table(comparison: OverSetsComparison) -> Table:
     return Table(["", "first", "second", "wins / losses", "p"], rows, title=title, words=3)
 
 
+def pooled_tables(comparison: OverSetsComparison, pooled: MethodRanks) -> list[Table]:
+    """Return average ranks and Wilcoxon's test over all metrics of all data sets at once."""
+    told = f"{several(len(pooled.cells), 'cell')}: {', '.join(comparison.metrics)} on each data set"
+    best = min(pooled.average.values())
+    averages = enumerate(pooled.average.values())
+    ranked = Table(
+        ["", "average rank"],
+        [[system, f"{rank:.2f}"] for system, rank in pooled.average.items()],
+        title=f"Average ranks over {told}",
+        bold={(i, 1) for i, rank in averages if rank == best},
+    )
+    rows = [
+        [test.first, test.second, f"{test.wins} / {test.losses}", *map(p_value, test[-2:])]
+        for test in pooled.tests
+    ]
+    heads = ["first", "second", "wins / losses", "p", "p, after Holm"]
+    tested = Table(heads, rows, title=f"Wilcoxon's test over {told}", words=2)
+    return [ranked, tested] if pooled.tests[0].p is not None else [ranked]
+
+
 def _cost_table(comparison: OverSetsComparison, title: str, key: str) -> Table:
     say = {"seconds": duration, "size": size}[key]
 
@@ -121,7 +155,16 @@ def record(comparison: OverSetsComparison) -> dict[str, Any]:
         "standings": {
             each.metric: _standing(each, comparison.systems) for each in comparison.standings
         },
+        "pooled": None if comparison.pooled is None else _pooled_record(comparison.pooled),
         "notes": notes(comparison),
+    }
+
+
+def _pooled_record(pooled: MethodRanks) -> dict[str, Any]:
+    return {
+        "cells": len(pooled.cells),
+        "average_ranks": dict(pooled.average),
+        "pairs": [test._asdict() for test in pooled.tests],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite
@@ -15,10 +15,12 @@ import numpy as np
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
+    MethodRanks,
     OverSets,
     Ranks,
     best_of,
     holm,
+    rank_methods,
     ranks,
     wilcoxon_over_sets,
 )
@@ -97,6 +99,8 @@ class OverSetsComparison:
         For each metric.
     notes
         What a reader should know.
+    pooled
+        Ranks and tests over all metrics of all data sets at once, where they were asked for.
     """
 
     systems: Sequence[str]
@@ -106,6 +110,7 @@ class OverSetsComparison:
     complete: Sequence[int]
     standings: Sequence[MetricStanding]
     notes: Sequence[str]
+    pooled: MethodRanks | None = None
 
     def score(self, system: int, data: int, metric: str) -> float | None:
         """Return a score, or None where the combination is missing."""
@@ -179,7 +184,10 @@ def _check_numbers(path: Path, given: Mapping[str, Any]) -> None:
 
 
 def compare_records(
-    records: Sequence[ResultRecord], metrics: Sequence[str] | None = None
+    records: Sequence[ResultRecord],
+    metrics: Sequence[str] | None = None,
+    *,
+    pool_metrics: bool = False,
 ) -> OverSetsComparison:
     """Compare systems over data sets.
 
@@ -192,6 +200,9 @@ def compare_records(
         What `read_record` returned.
     metrics
         Names; by default those of a few that all records have.
+    pool_metrics
+        Whether to rank and test over all metrics of all data sets at once too, see
+        `labelgrove.evaluation.rank_methods`.
     """
     if not records:
         raise InputError("there are no records to compare")
@@ -214,6 +225,7 @@ def compare_records(
         complete=complete,
         standings=[_standing(metric, table, len(names), complete) for metric in chosen],
         notes=_missing(names, _shown_sets(shown), table),
+        pooled=_pooled(names, chosen, table) if pool_metrics else None,
     )
 
 
@@ -238,6 +250,20 @@ def _standing(
     for pair, p in zip(tested, corrected, strict=True):
         pairs[pair] = pairs[pair]._replace(p=p)
     return MetricStanding(metric, ranked, pairs)
+
+
+def _pooled(
+    systems: Sequence[str],
+    metrics: Sequence[str],
+    table: Mapping[tuple[int, int], ResultRecord],
+) -> MethodRanks:
+    """Return ranks over cells: every metric on every data set. A loss counts with a minus."""
+    cells: dict[str, dict[Hashable, float]] = {system: {} for system in systems}
+    for (system, data), record in table.items():
+        for metric in metrics:
+            sign = -1 if metric in LOWER_IS_BETTER else 1
+            cells[systems[system]][data, metric] = sign * record.scores[metric]
+    return rank_methods(cells)
 
 
 Data = tuple[str, int | None]  # a test file and its number of documents
