@@ -71,14 +71,22 @@ def test_systems_are_measured_by_what_the_baseline_learned():
         compare_convergence({"bert": bert, "laco": []}, "bert")
 
 
-def test_the_mean_of_curves_is_at_the_steps_of_all():
-    curves = [convergence_curve(each) for each in (SLOW, HIGH, history(0.4, 0.6, every=20))]
+def test_the_mean_of_curves_is_over_the_steps_of_all():
+    curves = [convergence_curve(each) for each in (SLOW, HIGH, history(0.4, 0.6, 0.8, every=15))]
     mean = mean_curve(curves)
-    assert mean.steps.tolist() == [20, 40]
-    assert mean.scores.tolist() == pytest.approx([(0.3 + 0.5 + 0.4) / 3, (0.4 + 0.8 + 0.6) / 3])
-    assert mean.seconds.tolist() == [10.0, 20.0]
-    with pytest.raises(InputError, match="never evaluated at the same step"):
-        mean_curve([*curves[:1], convergence_curve(history(0.4, every=7))])
+    assert mean.steps.tolist() == [15, 20, 30, 40]  # all have one before, and one until 40
+    assert mean.scores.tolist() == pytest.approx(
+        [
+            (0.2 + 0.35 + 0.4) / 3,
+            (0.3 + 0.5 + 0.4 + 0.2 / 3) / 3,
+            (0.38 + 0.7 + 0.6) / 3,
+            (0.4 + 0.8 + 0.8 - 0.2 / 3) / 3,
+        ]
+    )
+    assert mean.seconds.tolist() == pytest.approx([7.5, 10.0, 15.0, 20.0])
+    assert mean_curve(curves[:1]).scores.tolist() == curves[0].scores.tolist()
+    with pytest.raises(InputError, match="first evaluated at step 60, another last at step 50"):
+        mean_curve([curves[0], convergence_curve(history(0.4, every=60))])
 
 
 @pytest.mark.parametrize("scores", [(0.0, 0.0), (-0.2, -0.1)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -121,30 +120,37 @@ def convergence(
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """Return the mean of several trainings' curves, at the steps that all of them have.
+    """Return the mean of several trainings' curves.
+
+    It has the steps of all of them, as far as every training has an evaluation before and after;
+    between its evaluations a curve is a straight line.
 
     Parameters
     ----------
     curves
-        Of trainings that were evaluated at the same steps, at least at some.
+        One or more.
 
     Examples
     --------
     >>> one = Curve(np.array([10, 20]), np.array([1.0, 2.0]), np.array([0.2, 0.4]))
-    >>> two = Curve(np.array([10, 20, 30]), np.array([3.0, 4.0, 5.0]), np.array([0.4, 0.5, 0.6]))
-    >>> mean_curve([one, two]).scores.round(2).tolist()
-    [0.3, 0.45]
+    >>> two = Curve(np.array([10, 15, 30]), np.array([3.0, 4.0, 5.0]), np.array([0.4, 0.5, 0.8]))
+    >>> mean = mean_curve([one, two])
+    >>> mean.steps.tolist(), mean.scores.round(2).tolist()
+    ([10, 15, 20], [0.3, 0.4, 0.5])
     """
-    steps = reduce(np.intersect1d, [curve.steps for curve in curves])
-    if not len(steps):
+    first = max(int(curve.steps[0]) for curve in curves)
+    last = min(int(curve.steps[-1]) for curve in curves)
+    if first > last:
         raise InputError(
-            "the trainings were never evaluated at the same step: set evaluate_every alike"
+            f"one training was first evaluated at step {first}, another last at step {last}: they "
+            "have no step in common"
         )
-    there = [np.isin(curve.steps, steps) for curve in curves]
+    steps = np.unique(np.concatenate([curve.steps for curve in curves]))
+    steps = steps[(steps >= first) & (steps <= last)]
     return Curve(
         steps,
-        np.mean([curve.seconds[own] for curve, own in zip(curves, there, strict=True)], axis=0),
-        np.mean([curve.scores[own] for curve, own in zip(curves, there, strict=True)], axis=0),
+        np.mean([np.interp(steps, curve.steps, curve.seconds) for curve in curves], axis=0),
+        np.mean([np.interp(steps, curve.steps, curve.scores) for curve in curves], axis=0),
     )
 
 
