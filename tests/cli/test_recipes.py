@@ -75,6 +75,21 @@ def test_aplc_xlnet_as_its_authors_trained_it(where):
         assert (len(model.clusters), model.length, model.batch, rates) == APLC[where]
 
 
+LACO = [path for path in RECIPES if path.stem.startswith("laco")]
+
+
+@pytest.mark.parametrize("path", LACO, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_laco_as_its_authors_trained_it(path):
+    """Printed forms, and their weights of the tasks, which are on other sums than ours."""
+    model = models.create(path.stem, **tomllib.loads(path.read_text())["settings"])
+    n_labels = {"aapd": 54, "rcv1": 103}[path.parent.name]
+    assert (model.prior, model.label_term, model.task_head) == ("none", False, "additive")
+    assert model.plcp == (2.0 if path.stem == "laco-plcp" else 0.0)
+    given = 10 / (n_labels - 1) if path.stem == "laco-clcp" else 0.0
+    assert model.clcp == pytest.approx(given, abs=0.005)
+    assert (model.across, model.cosine, model.average) == (10, True, False)
+
+
 @pytest.mark.parametrize("name", ["lightattention", "laco", "laco-plcp", "laco-clcp", "treaderxml"])
 def test_every_paper_has_a_recipe(name):
     assert [path for path in RECIPES if path.stem == name]

@@ -7,7 +7,12 @@ from torch import nn
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.types import Run
-from labelgrove.evaluation import convergence, convergence_curve
+from labelgrove.evaluation import (
+    compare_convergence,
+    convergence,
+    convergence_curve,
+    mean_curve,
+)
 from labelgrove.models.neural.training.loop import train
 from labelgrove.models.neural.training.settings import Training
 from neural_stand_ins import Line
@@ -41,6 +46,47 @@ def test_models_beside_one_another():
     assert never["best"] == 0.4
     assert isnan(never["steps"])
     assert isnan(never["seconds"])
+
+
+def test_systems_are_measured_by_what_the_baseline_learned():
+    # the baseline's best are 0.4 and 0.6: the goal is half of 0.5
+    bert = [SLOW, history(0.1, 0.2, 0.6)]
+    laco = [history(0.3), history(0.1, 0.2)]
+    found = compare_convergence({"bert": bert, "laco": laco}, "bert", share=0.5)
+    assert found["bert"] == {
+        "best": 0.5, "reached": 1.0, "steps": 25.0, "seconds": 12.5, "speed": 1.0,
+    }  # fmt: skip
+    assert found["laco"] == {  # one of two, after 10 steps
+        "best": 0.25, "reached": 0.5, "steps": 10.0, "seconds": 5.0, "speed": 2.5,
+    }  # fmt: skip
+    never = compare_convergence({"bert": bert, "laco": [history(0.1)]}, "bert")["laco"]
+    assert never["reached"] == 0
+    assert isnan(never["steps"])
+    assert isnan(never["speed"])
+    once = compare_convergence({"bert": [iter(SLOW)]}, "bert")  # a history is read once
+    assert once["bert"]["steps"] == 30
+    with pytest.raises(InputError, match="unknown system 'bret'"):
+        compare_convergence({"bert": bert}, "bret")
+    with pytest.raises(InputError, match="'laco' has no training"):
+        compare_convergence({"bert": bert, "laco": []}, "bert")
+
+
+def test_the_mean_of_curves_is_over_the_steps_of_all():
+    curves = [convergence_curve(each) for each in (SLOW, HIGH, history(0.4, 0.6, 0.8, every=15))]
+    mean = mean_curve(curves)
+    assert mean.steps.tolist() == [15, 20, 30, 40]  # all have one before, and one until 40
+    assert mean.scores.tolist() == pytest.approx(
+        [
+            (0.2 + 0.35 + 0.4) / 3,
+            (0.3 + 0.5 + 0.4 + 0.2 / 3) / 3,
+            (0.38 + 0.7 + 0.6) / 3,
+            (0.4 + 0.8 + 0.8 - 0.2 / 3) / 3,
+        ]
+    )
+    assert mean.seconds.tolist() == pytest.approx([7.5, 10.0, 15.0, 20.0])
+    assert mean_curve(curves[:1]).scores.tolist() == curves[0].scores.tolist()
+    with pytest.raises(InputError, match="first evaluated at step 60, another last at step 50"):
+        mean_curve([curves[0], convergence_curve(history(0.4, every=60))])
 
 
 @pytest.mark.parametrize("scores", [(0.0, 0.0), (-0.2, -0.1)])

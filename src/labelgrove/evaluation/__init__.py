@@ -12,9 +12,15 @@ from labelgrove.evaluation.calibration import (
     fit_calibration,
     reliability,
 )
-from labelgrove.evaluation.combinations import combinations
+from labelgrove.evaluation.combinations import combinations, perfect_ranking
 from labelgrove.evaluation.confusion import Confusion, confused_labels
-from labelgrove.evaluation.convergence import Curve, convergence, convergence_curve
+from labelgrove.evaluation.convergence import (
+    Curve,
+    compare_convergence,
+    convergence,
+    convergence_curve,
+    mean_curve,
+)
 from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
@@ -30,6 +36,7 @@ from labelgrove.evaluation.ranks import (
     wilcoxon_over_sets,
 )
 from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_metrics
+from labelgrove.evaluation.runs import compare_runs
 from labelgrove.evaluation.score_tables import MethodRanks, MethodTest, rank_methods
 from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
 from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
@@ -74,6 +81,8 @@ __all__ = [
     "capped_rows",
     "check_metrics",
     "combinations",
+    "compare_convergence",
+    "compare_runs",
     "confused_labels",
     "convergence",
     "convergence_curve",
@@ -88,10 +97,12 @@ __all__ = [
     "frequency_groups",
     "holm",
     "labels_in_use",
+    "mean_curve",
     "overlap",
     "pair_divergence",
     "paired_bootstrap",
     "per_document",
+    "perfect_ranking",
     "precision",
     "precision_recall",
     "propensity_gains",

@@ -16,6 +16,30 @@ from labelgrove.evaluation.scored_ranking import binary, score_ranking
 Ints = NDArray[np.int64]
 
 
+def perfect_ranking(Y: Any) -> Ranking:
+    """Return the ranking of a system that gives every document exactly its true labels.
+
+    It makes the row "Ground Truth" of a table of systems, and a reference where a perfect system
+    is not at 0: ``pair_divergence(train, perfect_ranking(Y))`` is how far the test documents are
+    from those learned from.
+
+    Parameters
+    ----------
+    Y
+        True labels, sparse, shape (n, M).
+
+    Examples
+    --------
+    >>> Y, train = csr_array([[1, 1, 0], [0, 1, 1]]), csr_array([[1, 1, 0]])
+    >>> found = combinations(Y, perfect_ranking(Y), train)
+    >>> found["given"], found["given-unseen"], found["subset-accuracy"]
+    (2.0, 1.0, 1.0)
+    """
+    true = csr_array(binary(Y) != 0, dtype=np.float32)
+    most = int(np.diff(true.indptr).max(initial=0))
+    return Ranking.from_csr(true, max(most, 1))
+
+
 def combinations(
     Y: Any, ranking: Ranking, train: Any, *, threshold: float | Decision = 0.5
 ) -> dict[str, float]:

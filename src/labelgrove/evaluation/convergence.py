@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import InputError, UnknownNameError
+
+History = Iterable[Mapping[str, float]]
 
 
 class Curve(NamedTuple):
@@ -29,7 +31,7 @@ class Curve(NamedTuple):
     scores: NDArray[np.float64]
 
 
-def convergence_curve(history: Iterable[Mapping[str, float]]) -> Curve:
+def convergence_curve(history: History) -> Curve:
     """Return the curve of a trained model from the events of its ``history_``.
 
     Where several networks were trained one after another (levels of a tree, members of an
@@ -72,7 +74,7 @@ def convergence_curve(history: Iterable[Mapping[str, float]]) -> Curve:
 
 
 def convergence(
-    history: Iterable[Mapping[str, float]], *, share: float = 0.95, best: float | None = None
+    history: History, *, share: float = 0.95, best: float | None = None
 ) -> dict[str, float]:
     """Tell how long a model took to learn most of what it learned.
 
@@ -115,3 +117,94 @@ def convergence(
         "steps": float(curve.steps[reached[0]]) if len(reached) else float("nan"),
         "seconds": float(curve.seconds[reached[0]]) if len(reached) else float("nan"),
     }
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """Return the mean of several trainings' curves.
+
+    It has the steps of all of them, as far as every training has an evaluation before and after;
+    between its evaluations a curve is a straight line.
+
+    Parameters
+    ----------
+    curves
+        One or more.
+
+    Examples
+    --------
+    >>> one = Curve(np.array([10, 20]), np.array([1.0, 2.0]), np.array([0.2, 0.4]))
+    >>> two = Curve(np.array([10, 15, 30]), np.array([3.0, 4.0, 5.0]), np.array([0.4, 0.5, 0.8]))
+    >>> mean = mean_curve([one, two])
+    >>> mean.steps.tolist(), mean.scores.round(2).tolist()
+    ([10, 15, 20], [0.3, 0.4, 0.5])
+    """
+    first = max(int(curve.steps[0]) for curve in curves)
+    last = min(int(curve.steps[-1]) for curve in curves)
+    if first > last:
+        raise InputError(
+            f"one training was first evaluated at step {first}, another last at step {last}: they "
+            "have no step in common"
+        )
+    steps = np.unique(np.concatenate([curve.steps for curve in curves]))
+    steps = steps[(steps >= first) & (steps <= last)]
+    return Curve(
+        steps,
+        np.mean([np.interp(steps, curve.steps, curve.seconds) for curve in curves], axis=0),
+        np.mean([np.interp(steps, curve.steps, curve.scores) for curve in curves], axis=0),
+    )
+
+
+def compare_convergence(
+    histories: Mapping[str, Sequence[History]], baseline: str, *, share: float = 0.95
+) -> dict[str, dict[str, float]]:
+    """Tell how many steps systems need to learn what a baseline learns (Figure 3 of LACO).
+
+    Parameters
+    ----------
+    histories
+        For each system the histories of its trainings, as in `convergence_curve`.
+    baseline
+        All systems are measured by a share of its best score, the mean over its trainings.
+    share
+        This share.
+
+    Returns
+    -------
+    For each system ``best`` (its own best score, the mean over trainings), ``reached`` (share of
+    its trainings that come so far), ``steps`` and ``seconds`` until then (the mean over these; NaN
+    for none), and ``speed``: the baseline's steps divided by its own.
+
+    Examples
+    --------
+    >>> slow = [{"step": s, "seconds": s, "score": s / 100} for s in (10, 20, 30, 40)]
+    >>> fast = [{"step": s, "seconds": s, "score": s / 50} for s in (10, 20)]
+    >>> found = compare_convergence({"slow": [slow], "fast": [fast]}, "slow", share=1)
+    >>> found["fast"]["steps"], found["fast"]["speed"]
+    (20.0, 2.0)
+    """
+    if baseline not in histories:
+        raise UnknownNameError("system", baseline, [*histories])
+    # read once: a history may be any iterable
+    kept = {name: [[*each] for each in own] for name, own in histories.items()}
+    for name, own in kept.items():
+        if not own:
+            raise InputError(f"the system {name!r} has no training: leave it out")
+    goal = float(np.mean([convergence(each)["best"] for each in kept[baseline]]))
+    found = {name: _reaching(own, share, goal) for name, own in kept.items()}
+    for values in found.values():
+        values["speed"] = found[baseline]["steps"] / values["steps"]
+    return found
+
+
+def _reaching(
+    histories: Sequence[Sequence[Mapping[str, float]]], share: float, goal: float
+) -> dict[str, float]:
+    """Return the means over trainings that `compare_convergence` gives for a system."""
+    each = [convergence(history, share=share, best=goal) for history in histories]
+    done = [values for values in each if not np.isnan(values["steps"])]
+    means = {
+        name: float(np.mean([values[name] for values in done])) if done else float("nan")
+        for name in ("steps", "seconds")
+    }
+    best = float(np.mean([values["best"] for values in each]))
+    return {"best": best, "reached": len(done) / len(each), **means}

@@ -3,13 +3,16 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
 from labelgrove.models.neural.scorers.cooccurrence import (
     GivenTask,
+    PairHead,
     PairTask,
     draw_given,
     draw_pairs,
+    pair_share,
 )
 
 # one label, all labels, none, two of four, one place that is no label
@@ -82,8 +85,8 @@ def test_the_loss_of_a_pair_by_hand():
     true = torch.tensor([[True, True], [True, False]])
     task = PairTask(1)
     with torch.no_grad():
-        task.judge.weight[:] = torch.tensor([[0.1, 0.1]])  # the order of a pair does not matter
-        task.judge.bias[:] = -1.0
+        task.head.one.weight[:] = 0.1  # the order of a pair does not matter
+        task.head.other.weight[:], task.head.other.bias[:] = 0.1, -1.0
     found = task.loss(labels, true, torch.ones_like(true)).item()
     assert np.isclose(found, entropy(0.1, True) + entropy(1.2, False))
 
@@ -95,7 +98,8 @@ def test_the_loss_of_labels_given_others_by_hand():
     real = torch.tensor([[True, True, True], [True, True, True]])
     task = GivenTask(1)
     with torch.no_grad():
-        task.given.weight[:], task.other.weight[:], task.other.bias[:] = 0.5, -1.0, 0.25
+        task.head.one.weight[:] = 0.5
+        task.head.other.weight[:], task.head.other.bias[:] = -1.0, 0.25
     found = task.loss(labels, true, real).item()
     # the given label adds 0.5 * 2
     assert np.isclose(found, entropy(1.0 - 1.0 + 0.25, False) + entropy(1.0 - 4.0 + 0.25, False))
@@ -108,6 +112,72 @@ def test_the_mean_of_several_given_labels_counts():
     true = torch.tensor([[True, True, False]])
     task = GivenTask(1, n_given=2)
     with torch.no_grad():
-        task.given.weight[:], task.other.weight[:], task.other.bias[:] = 1.0, 0.0, 0.0
+        task.head.one.weight[:] = 1.0
+        task.head.other.weight[:], task.head.other.bias[:] = 0.0, 0.0
     found = task.loss(labels, true, torch.ones_like(true)).item()
     assert np.isclose(found, entropy(2.0, False))
+
+
+def test_the_share_of_pairs_that_occur_together_is_that_of_the_draws():
+    sizes = TRUE[:4].sum(1).numpy()  # the first four texts, in which all places are labels
+    for ratio in (0.5, 3.0):
+        each = torch.cat([draw_pairs(TRUE[:4], REAL[:4], ratio).together for _ in range(2000)])
+        drawn = pair_share(np.tile(sizes, 1000), 4, ratio)
+        assert drawn == pytest.approx(each.float().mean().item(), abs=0.02)
+    # 1, 4 and 2 of 4 labels: never, always and one time in three
+    assert pair_share(np.tile(sizes, 10**5), 4, 0.5) == pytest.approx((0 + 1 + 1 / 3) / 3, abs=1e-4)
+    for extreme in ([0, 0], [1, 1], [4, 4]):
+        assert 0 < pair_share(np.array(extreme), 4, 0.5) < 1
+
+
+@pytest.mark.parametrize("head", ["additive", "bilinear"])
+def test_tasks_start_at_what_is_known_without_the_text(head):
+    """Pairs at their share, labels at their own log odds, whatever the vectors are."""
+    torch.manual_seed(0)
+    labels = torch.randn(1, 3, 8)
+    true, real = torch.tensor([[True, False, False]]), torch.ones(1, 3, dtype=torch.bool)
+    pairs = PairTask(8, head=head, share=0.2)
+    assert pairs.loss(labels, true, real).item() == pytest.approx(-math.log(0.8))
+    odds = torch.tensor([[0.3, -1.0, -2.0]])
+    given = GivenTask(8, head=head, starts=True)
+    wanted = entropy(-1.0, False) + entropy(-2.0, False)
+    assert given.loss(labels, true, real, odds).item() == pytest.approx(wanted)
+    # as published they start with random weights, and know of no log odds
+    published = GivenTask(8, head=head)
+    same = published.loss(labels, true, real).item()
+    assert published.loss(labels, true, real, odds).item() == same
+    assert same != pytest.approx(wanted, abs=1e-3)
+
+
+def test_a_bilinear_head_by_hand():
+    head = PairHead(2, "bilinear", rank=2)
+    with torch.no_grad():
+        head.one.weight[:], head.other.weight[:] = torch.tensor([[1.0, 0.0]]), 0.0
+        head.other.bias[:] = 0.5
+        head.left.weight[:] = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+        head.right.weight[:] = torch.tensor([[0.0, 3.0], [1.0, 0.0]])
+    found = head(torch.tensor([1.0, 2.0]), torch.tensor([[5.0, 7.0], [0.0, 0.0]]))
+    # left is (1, 4), right (21, 5): 1 + 0.5 + the mean of 21 and 20
+    assert found.tolist() == [22.0, 1.5]
+
+
+def learned(head):
+    """Return the loss of CLCP after learning from labels 0 and 1, or 2 and 3, but never others."""
+    torch.manual_seed(0)
+    labels = torch.eye(4).expand(8, -1, -1)  # vectors that the text has not changed
+    true = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 1]] * 4, dtype=torch.bool)
+    task = GivenTask(4, head=head, starts=True)
+    optimizer = torch.optim.Adam(task.parameters(), 0.1)
+    odds, real = torch.zeros(8, 4), torch.ones(8, 4, dtype=torch.bool)
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = task.loss(labels, true, real, odds) / (8 * 3)  # three labels that are not given
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def test_only_a_bilinear_head_can_tell_by_itself_which_labels_occur_together():
+    # an additive one knows no more than that one of three others is true
+    assert learned("additive") > 0.9 * (-math.log(1 / 3) - 2 * math.log(2 / 3)) / 3
+    assert learned("bilinear") < 0.1

@@ -261,12 +261,105 @@ def test_all_losses_are_sums_over_labels_as_printed(bert):
     logits = network.logits(batch)
     each = torch.nn.functional.binary_cross_entropy_with_logits(logits, true.float()).item()
     torch.manual_seed(1)
-    pairs, given = (task.loss(reading.labels, true, labels >= 0) for task in scorer.tasks)
+    odds = scorer.output.bias.expand(2, -1)
+    pairs, given = (task.loss(reading.labels, true, labels >= 0, odds) for task in scorer.tasks)
     wanted = pytest.approx(each + (0.25 * pairs.item() + 0.75 * given.item()) / 10)
     asked = batch._replace(labels=labels)
     for own, truth in ((batch, Positives(*true.nonzero().T)), (asked, true)):
         torch.manual_seed(1)
         assert network(own, truth).item() == wanted
+
+
+def gradients(bert, **settings):
+    """Return the gradient of a first step for each weight of the reader, as one vector."""
+    network = network_of(Laco(encoder=bert, dropout=0.0, **settings))
+    true = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]], dtype=torch.bool)
+    batch = Batch(torch.tensor([[7, 8], [6, 5]]), torch.tensor([2, 2]))
+    network(batch, Positives(*true.nonzero().T)).backward()
+    weights = (each.grad for each in network.reader.parameters())
+    return torch.cat([each.flatten() for each in weights if each is not None])
+
+
+@pytest.mark.parametrize("head", ["additive", "bilinear"])
+def test_tasks_do_not_steer_the_first_step_of_the_encoder(bert, head):
+    alone = gradients(bert)
+    both = {"plcp": 2.0, "clcp": 0.5, "task_head": head}
+    torch.testing.assert_close(gradients(bert, **both), alone)
+    # as published, they do
+    paper = {"prior": "none", "label_term": False}
+    published = gradients(bert, **both, **paper) - gradients(bert, **paper)
+    assert published.norm() > alone.norm()
+
+
+def test_the_second_stages_tasks_start_from_the_first_ones_odds(bert):
+    network = network_of(Laco(encoder=bert, dropout=0.0, clcp=1.0), begins="zero")
+    odds, labels = torch.tensor([[2.0, -1.0, 0.5]]), torch.tensor([[3, 0, 2]])
+    batch = Batch(torch.tensor([[7, 8]]), torch.tensor([2]), labels, odds)
+    true = torch.tensor([[True, False, False]])
+    found = network(batch, true).item()
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits
+    own = entropy(odds, true.float(), reduction="sum")
+    others = entropy(odds[:, 1:], true[:, 1:].float(), reduction="sum")  # the first is given
+    assert found == pytest.approx((own + others).item() / 3, rel=1e-5)
+
+
+def test_pairs_start_at_the_share_that_is_drawn_from_the_documents(bert):
+    texts, labels = known_answer(30)
+    model = models.create("laco-plcp", **small(bert, learning_rate=1e-12))
+    labels = [each[:1] for each in labels]  # no document has a pair
+    network = Tagger(model).fit(texts, labels).model_.networks_[0]
+    (task,) = network.scorer.tasks
+    assert task.head.other.bias.sigmoid().item() < 0.02  # and not 1/3
+
+
+def test_the_tasks_weigh_as_in_the_authors_code_by_default(bert):
+    def weights(name, counts, **settings):
+        drawing = Blueprint(np.ones(counts, np.int64), 9)
+        model = models.create(name, encoder=bert, **settings)
+        return model._network(drawing, reader_of(bert, counts)).scorer.weights
+
+    assert weights("laco", 54) == []
+    assert weights("laco-plcp", 54) == [2.0]
+    assert weights("laco-clcp", 54) == [pytest.approx(0.19, abs=0.005)]
+    assert weights("laco-clcp", 103) == [pytest.approx(0.10, abs=0.005)]
+    # in two stages a text has so many labels as candidates
+    assert weights("laco-clcp", 103, together=50, candidates=11) == [1.0]
+    assert weights("laco-clcp", 1) == [10.0]
+    assert weights("laco-clcp", 54, clcp=0.3, plcp=0.7) == [0.7, 0.3]
+
+
+def test_the_labels_own_term_counts_in_one_stage_too(bert):
+    batch = Batch(torch.tensor([[7, 8], [6, 5]]), torch.tensor([2, 2]))
+    network = network_of(Laco(encoder=bert))
+    printed = network_of(Laco(encoder=bert, label_term=False))
+    with torch.no_grad():
+        torch.testing.assert_close(network.logits(batch), printed.logits(batch))  # it starts at 0
+        network.scorer.own.weight.normal_()
+        own = network.reader(batch).labels @ network.scorer.own.weight[0]
+        torch.testing.assert_close(network.logits(batch), printed.logits(batch) + own)
+    assert printed.scorer.own is None
+    # without joint reading it would be a second bias
+    assert network_of(Laco(encoder=bert, joint=False)).scorer.own is None
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_biases_norms_and_the_vectors_of_labels_do_not_decay(bert, joint):
+    made = Laco(encoder=bert, weight_decay=0.01, plcp=1, clcp=1, task_head="bilinear", joint=joint)
+    network = network_of(made, begins="zero")
+    (optimizer,) = new_optimizers(network, made.training)
+    names = {id(weight): name for name, weight in network.named_parameters()}
+    free = {
+        names[id(weight)]
+        for group in optimizer.param_groups
+        for weight in group["params"]
+        if group["weight_decay"] == 0
+    }
+    assert free >= {"reader.labels", "prior_weight", "scorer.output.bias", "scorer.cross.bias",
+                    "scorer.tasks.0.head.other.bias", "scorer.tasks.1.head.other.bias"}  # fmt: skip
+    assert {name for name in names.values() if "LayerNorm" in name or name.endswith("bias")} <= free
+    learned = {name for name in names.values() if name.startswith("scorer") and "bias" not in name}
+    assert not learned & free
+    assert len(learned) == 11  # output, kernels, label term, and four of each head
 
 
 # --- whole models -------------------------------------------------------------------------------
@@ -389,6 +482,8 @@ def test_an_interrupted_training_in_two_stages_ends_as_one_that_was_not(bert, tm
         {"joint": False, "cross": False},
         {"across": 10, "cosine": True, "average": False},
         {"plcp": 0.5, "clcp": 0.5, "given": 3},
+        {"plcp": 0.5, "clcp": None, "task_head": "bilinear", "prior": "none"},
+        {"label_term": False},
         {"windows": 2, "length": 12},
     ],
     ids=str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -64,6 +64,8 @@ class JointReader(Reader):
     labels
         What each label is read as, shape (L, e).
     """
+
+    undecayed: ClassVar[tuple[str, ...]] = ("labels",)  # they begin as words, decay leads to none
 
     def __init__(self, inner: TransformerReader, pair: Pair, n_labels: int) -> None:
         super().__init__()
@@ -151,6 +153,8 @@ class LabelVectors(WrappedReader):
     labels
         The vector of each label, shape (L, d).
     """
+
+    undecayed: ClassVar[tuple[str, ...]] = ("labels",)  # also those that are seldom looked at
 
     def __init__(self, inner: Reader, n_labels: int) -> None:
         super().__init__(inner)

@@ -92,8 +92,7 @@ class CrossAttention(nn.Module):
 class CrossAttentionScorer(Scorer):
     """A vector of the text by cross attention, a linear layer to labels, and tasks beside it.
 
-    It needs a reader that gives vectors of labels. Standing on a first stage, it adds a linear
-    function of a label's own vector, which speaks also for labels that were seldom seen.
+    It needs a reader that gives vectors of labels.
 
     Parameters
     ----------
@@ -107,6 +106,9 @@ class CrossAttentionScorer(Scorer):
         In front of the labels.
     tasks
         Tasks beside the labels, each with its weight in the loss.
+    label_term
+        Add a linear function of a label's own vector to its log odds, which speaks also for labels
+        that were seldom seen. It starts at 0.
     """
 
     leaves_parts_out: ClassVar[bool] = True  # such as labels that nobody looks at
@@ -118,18 +120,19 @@ class CrossAttentionScorer(Scorer):
         cross: CrossAttention | None,
         dropout: float,
         tasks: Sequence[tuple[CooccurrenceTask, float]] = (),
+        label_term: bool = False,
     ) -> None:
         super().__init__()
         self.n_labels = len(start.counts)
         self.cross, self.dropout = cross, nn.Dropout(dropout)
         self.output = nn.Linear(n_inputs, self.n_labels)
-        second = start.begins == "zero"
-        self.own = nn.Linear(n_inputs, 1, bias=False) if second else None
+        self.own = nn.Linear(n_inputs, 1, bias=False) if label_term else None
+        if self.own is not None:
+            nn.init.zeros_(self.own.weight)
         if start.begins == "frequency":
             with torch.no_grad():
                 self.output.bias.copy_(start.log_odds())
-        if self.own is not None:
-            nn.init.zeros_(self.own.weight)
+        if start.begins == "zero":
             nn.init.zeros_(self.output.weight)  # the first stage's opinion is a good beginning
             nn.init.zeros_(self.output.bias)
         self.tasks = nn.ModuleList(task for task, _ in tasks)
@@ -144,11 +147,8 @@ class CrossAttentionScorer(Scorer):
             logits: Tensor = self.output(text)
         else:
             chosen = labels.clamp(min=0)
-            if self.own is None:
-                logits = self.output(text).gather(1, chosen)
-            else:
-                logits = torch.einsum("bcd,bd->bc", self.output.weight[chosen], text)
-                logits = logits + self.output.bias[chosen]
+            logits = torch.einsum("bcd,bd->bc", self.output.weight[chosen], text)
+            logits = logits + self.output.bias[chosen]
         if self.own is not None:
             logits = logits + self.own(reading.labels)[:, :, 0]
         return logits if prior is None else logits + prior
@@ -173,11 +173,21 @@ class CrossAttentionScorer(Scorer):
         true = dense(truth, logits) > 0
         judged = logits[real].float()
         total = binary_cross_entropy_with_logits(judged, true[real].float(), reduction="sum")
+        odds = self._without_text(labels, prior)
         for task, weight in zip(self.tasks, self.weights, strict=True):
             assert isinstance(task, CooccurrenceTask)
             assert reading.labels is not None
-            total = total + weight * task.loss(reading.labels, true, real)
+            total = total + weight * task.loss(reading.labels, true, real, odds)
         return total / max(len(judged), 1)
+
+    def _without_text(self, labels: Tensor | None, prior: Tensor | None) -> Tensor:
+        """Return the log odds of labels before a text is read, without a gradient.
+
+        Shape (1, L) for all labels, (b, C) for candidates. Tasks start from them.
+        """
+        bias = self.output.bias.detach()
+        odds = bias[None] if labels is None else bias[labels.clamp(min=0)]
+        return odds if prior is None else odds + prior.detach()
 
     def log_odds(self, reading: Reading, label: int, prior: Tensor | None) -> Tensor:
         """Return the log odds of one label, shape (b,)."""

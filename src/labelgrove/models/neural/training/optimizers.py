@@ -16,7 +16,8 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
 
     Parts of the network with a learning rate of their own are groups of their own: ``rates`` of the
     network names the setting that holds it, ``rate_shares`` the weights that have only a share of
-    it. Biases and the factors of norms, vectors all of them, have no weight decay.
+    it. Biases and the factors of norms, vectors all of them, have no weight decay, and neither have
+    the weights that a module names in ``undecayed``.
     """
     sparse = [  # in the order of the network: a checkpoint numbers them
         module.weight
@@ -26,12 +27,18 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
     apart = set(map(id, sparse))
     rates: Mapping[str, str] = getattr(network, "rates", {})
     shares: Mapping[str, float] = getattr(network, "rate_shares", {})
+    undecayed = {
+        id(getattr(module, name))
+        for module in network.modules()
+        for name in getattr(module, "undecayed", ())
+    }
     parts: dict[tuple[str, float, float], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad and id(parameter) not in apart:
             own = [rate for part, rate in rates.items() if f"{name}.".startswith(f"{part}.")]
             rate = own[0] if own else "learning_rate"
-            decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+            decays = parameter.ndim > 1 and id(parameter) not in undecayed
+            decay = settings.weight_decay if decays else 0.0
             parts.setdefault((rate, shares.get(name, 1.0), decay), []).append(parameter)
     dense = [
         {"params": each, "rate": rate, "share": share, "weight_decay": decay}
