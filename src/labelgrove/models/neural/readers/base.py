@@ -61,8 +61,8 @@ class Batch(NamedTuple):
     def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """Return a batch without votes, of which all else is changed."""
         others = (self.labels, self.prior, self.shares, self.lessons)
-        changed = (None if each is None else change(each) for each in others)
-        return Batch(change(self.tokens), change(self.lengths), *changed)
+        labels, prior, shares, lessons = (None if each is None else change(each) for each in others)
+        return Batch(change(self.tokens), change(self.lengths), labels, prior, shares, lessons)
 
 
 @dataclass(eq=False)
