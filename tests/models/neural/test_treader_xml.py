@@ -113,7 +113,7 @@ def by_tfidf(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def as_published(tmp_path_factory):
-    paper = {"by": "words", "votes": False, "residuals": False}
+    paper = {"by": "words", "votes": False}
     return Case(lambda _: TReaderXml(**{**SMALL, **paper}), tmp_path_factory.mktemp("paper"))
 
 

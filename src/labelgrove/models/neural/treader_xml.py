@@ -17,10 +17,9 @@ points are read here:
   was read, a linear bottleneck (equation 17).
 - *Loss* (equation 19): binary cross entropy of logits; the softmax of equation 18 is not used.
   Labels begin as probable as they are frequent.
-- *What is ours by default*: the neighbours are found by tf-idf and also vote (``votes``), every
-  attention has a residual connection (``residuals``), and the learning rate is not the paper's
-  0.0001, which is for many more steps. ``by="words"``, ``votes=False`` and ``residuals=False`` are
-  the paper's form.
+- *What is ours by default*: the neighbours are found by tf-idf and also vote (``votes``), and the
+  learning rate is not the paper's 0.0001, which is for many more steps. ``by="words"`` and
+  ``votes=False`` are the paper's form. ``residuals`` and ``positions`` add what it does not have.
 - *Many labels*: adaptive clusters as of APLC are the output layer.
 - *After training* the memory goes on learning: documents can be added, also of labels that the
   network does not know, which are then found by the calibrated votes of the neighbours alone.
@@ -101,8 +100,8 @@ class TReaderXml(NeuralClassifier):
     name: ClassVar[str] = "treaderxml"
     remembers: bool = True
 
-    # of the paper's Adam at 0.0001 only the optimiser is left: 4,000 documents are few steps
-    learning_rate = 2e-3
+    # the paper has Adam at 0.0001, falling on a plateau: a few thousand documents are few steps
+    learning_rate = 1e-3
     schedule = "linear"
     batch = 32
     epochs = 6
@@ -121,9 +120,9 @@ class TReaderXml(NeuralClassifier):
         rule=Rule(_are_steps, "a list of 'masked', 'plain' and 'residual'"),
     )
     residuals: bool = setting(
-        True,
-        "Add to what every attention returns what went into it. false for the paper's form, where "
-        "only the residual of reading does so.",
+        False,
+        "Add to what every attention returns what went into it, not only where reading has "
+        "residual.",
     )
     positions: PositionKind = setting(
         "none",
