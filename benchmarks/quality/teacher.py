@@ -96,7 +96,8 @@ def settings(case: Case, system: str) -> dict[str, Any]:
     if system == "attentionxml":
         tree = "always" if case.where == "congress" else "never"
         return {**found, "units": 128, "layers": [128], "tree": tree}
-    return {**found, "learning_rate": 0.005, **ROWS.get(system, {}), **OTHERS.get(system, {})}
+    paper = {"learning_rate": 0.005, "by": "words", "votes": False}
+    return {**found, **paper, **ROWS.get(system, {}), **OTHERS.get(system, {})}
 
 
 def learned(case: Case, system: str) -> Tagger:

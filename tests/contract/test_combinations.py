@@ -41,7 +41,7 @@ COMBINATIONS = {
         ("pooling", "encoder_rate", "hidden_rate"),
         {"encoder": "words", "vector_size": 24, "units": 24, "epochs": 12},
     ),
-    "treaderxml with votes": ("treaderxml", (), {"prior": "votes", "by": "tf-idf"}),
+    "treaderxml behind bonsai": ("treaderxml", (), {"epochs": 4, **FIRST}),
     "transformer behind bonsai": ("transformer", (), {"epochs": 2, **FIRST}),
     "xml-rnn on static vectors": ("xml-rnn", ("vector_size",), {"encoder": "static"}),
     "laco on words": (
@@ -113,8 +113,7 @@ def test_combinations_keep_the_contract(cases, check):
         ("xml-cnn", {"first": "bonsai", "output": "clusters"}, "has no effect with clusters"),
         ("laco", {"encoder": "words"}, "only a transformer can: set joint=false"),
         ("seqtag", {"encoder": "static:here"}, "which seqtag needs"),
-        ("treaderxml", {"first": "bonsai", "prior": "votes"}, "start from one of them"),
-        ("treaderxml", {"output": "clusters", "prior": "votes"}, "output='clusters' cannot add"),
+        ("treaderxml", {"first": "bonsai", "output": "clusters"}, "has no effect with clusters"),
         ("transformer", {"prior": "votes"}, "prior must be 'frequency' or 'none', got 'votes'"),
         ("transformer", {"first": "bonzai"}, "unknown model 'bonzai'; did you mean 'bonsai'"),
         ("transformer", {"first": "bonzai"}, "'none' for no first stage"),

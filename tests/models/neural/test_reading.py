@@ -67,6 +67,52 @@ def test_steps_are_taken_in_their_order():
     assert torch.equal(Branch(2, 1, [])(X, every), X)
 
 
+def test_every_attention_may_have_a_residual_connection():
+    torch.manual_seed(0)
+    every = real([1, 1, 1])
+    branch = Branch(2, 1, ["masked", "residual", "plain"], residuals=True)
+    first, second = branch.layers
+    middle = X + first(X, every)
+    assert torch.equal(branch(X, every), middle + second(middle, every))
+    network = reader(is_taught=False, residuals=True)
+    states = network.student(network.inner.words(torch.tensor([[4, 5]])), real([1, 1]))
+    alone = network(Batch(torch.tensor([[4, 5]]), torch.tensor([2])))
+    wanted = states + network.interaction(states, real([1, 1]))
+    torch.testing.assert_close(alone.vectors, wanted)
+
+
+@pytest.mark.parametrize("residuals", [True, False])
+def test_texts_can_be_told_apart_behind_the_first_weights(residuals):
+    """Small first weights let all texts look alike: 0.1 of their differences was left, and less."""
+    torch.manual_seed(0)
+    n, size, length = 32, 64, 60
+    words = WordReader(WordEmbedding(torch.rand(500, size) * 2 - 1, dropout=0.0), PlainWords(size))
+    steps = ("masked", "residual", "plain")
+    network = DualReader(words, 4, steps, taught=False, residuals=residuals).eval()
+    batch = Batch(torch.randint(2, 500, (n, length)), torch.full((n,), length))
+    with torch.no_grad():
+        given = words(batch).vectors
+        found = network(batch)
+    means = found.pooled[:, :size]
+    assert means.std(0).mean() > 0.8 * given.mean(1).std(0).mean()  # between texts
+    if residuals:  # between the words of a text; attention alone averages them away
+        assert found.vectors.std(1).mean() > 0.8 * given.std(1).mean()
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_positions_tell_the_order_of_words(kind):
+    lengths, shares = torch.tensor([3]), torch.zeros(1, 0)
+    there, back = torch.tensor([[4, 5, 6]]), torch.tensor([[6, 5, 4]])
+    nothing = shares, torch.zeros(0, 2).long()
+    means = []
+    for positions in ("none", kind):
+        network = reader(("plain",), positions=positions, longest=3)
+        network.interaction.masked = False
+        means.append([read(network, each, lengths, *nothing) for each in (there, back)])
+    torch.testing.assert_close(*means[0])  # without them attention sees a bag of words
+    assert not torch.allclose(*means[1], atol=1e-4)
+
+
 def test_the_teacher_says_the_mean_of_descriptions_place_by_place():
     vectors = torch.tensor([[[1.0, 0.0], [4.0, 4.0]], [[3.0, 2.0], [9.0, 9.0]]])
     lessons = torch.tensor([[5, 6], [7, 0]])  # the second label has one word only
@@ -79,10 +125,10 @@ def test_the_teacher_says_the_mean_of_descriptions_place_by_place():
     assert spoken.tolist() == [[True, True], [True, False], [False, False]]
 
 
-def reader(steps=("masked", "residual", "plain"), is_taught=True):
+def reader(steps=("masked", "residual", "plain"), is_taught=True, **more):
     torch.manual_seed(3)
     words = WordReader(WordEmbedding(torch.randn(20, 6), dropout=0.0), PlainWords(6))
-    return DualReader(words, 2, steps, is_taught).eval()
+    return DualReader(words, 2, steps, is_taught, **more).eval()
 
 
 def read(network, tokens, lengths, shares, lessons):

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
 
 from labelgrove import Tagger
 from labelgrove.core.errors import InputError
 from labelgrove.core.features import Views
+from labelgrove.core.progress import Silent
 from labelgrove.core.random import text_fraction
 from labelgrove.core.types import FitContext, Run
 from labelgrove.evaluation import Calibration
@@ -17,7 +19,7 @@ from labelgrove.models.neural.examples import small_bert
 from labelgrove.models.neural.treader_xml import TReaderXml, on_scale_of
 from labelgrove.text import Words
 
-SMALL = TReaderXml.example_settings(None)
+SMALL = {**TReaderXml.example_settings(None), "by": "words"}  # reads one view
 QUICK = {**SMALL, "epochs": 1}
 ROWS = [  # of Table 3
     {"teacher": False, "reading": []},
@@ -49,6 +51,7 @@ class Watched(TReaderXml):
     def _prepare(self, data, context):
         data, belongs = super()._prepare(data, context)
         self.seen = data.texts.lessons.shares.copy()
+        self.voted = data.texts.votes.votes.copy()
         self.near = self.memory_.of_training(self.neighbours)
         return data, belongs
 
@@ -69,8 +72,9 @@ def test_no_training_document_is_taught_by_itself_or_its_copy(data):
     assert not (model.near.documents == rows[:, None]).any()
     own = [space.index(f"own {i}") for i in (3, 17, 40)]
     assert Y[:, own].nnz == 9
-    taught = model.seen[:, own].multiply(Y[:, own])
-    assert taught.nnz == 0
+    for reaches in (model.seen, model.voted):
+        assert reaches.nnz
+        assert reaches[:, own].multiply(Y[:, own]).nnz == 0
     # the same memory finds the text itself where it is asked as if it were new
     found = model.memory_.nearest(X, 1)
     assert (texts[found.documents[3, 0]], round(float(found.similarities[3, 0]), 4)) == (
@@ -107,9 +111,15 @@ def by_tfidf(tmp_path_factory):
     return Case(lambda _: TReaderXml(**{**SMALL, "by": "tf-idf", "epochs": 8}), folder)
 
 
+@pytest.fixture(scope="module")
+def as_published(tmp_path_factory):
+    paper = {"by": "words", "votes": False}
+    return Case(lambda _: TReaderXml(**{**SMALL, **paper}), tmp_path_factory.mktemp("paper"))
+
+
 @pytest.mark.parametrize("check", CHECKS)
-def test_the_contract_holds_with_neighbours_by_another_view(by_tfidf, check):
-    CHECKS[check](by_tfidf)
+def test_the_contract_holds_for_the_papers_form(as_published, check):
+    CHECKS[check](as_published)
 
 
 def test_neighbours_may_be_found_by_a_sentence_encoder(tmp_path):
@@ -136,13 +146,77 @@ def test_a_transformer_may_read_text_and_lessons(tmp_path):
     assert Tagger.load(tmp_path / "saved").tag(texts[0]) == tagger.tag(texts[0])
 
 
-@pytest.mark.parametrize("prior", ["votes", "none"])
-def test_labels_may_begin_with_the_votes_of_neighbours_or_at_random(data, prior):
+@pytest.mark.parametrize("votes", [True, False])
+def test_labels_may_begin_at_random_with_votes_or_without(data, votes):
     _, _, X, Y = data
-    model = TReaderXml(**{**SMALL, "prior": prior, "epochs": 6})
+    model = TReaderXml(**{**SMALL, "prior": "none", "votes": votes, "epochs": 6})
     model.fit(X, Y, context=context_of(data))
-    assert (model.networks_[0].prior_weight is None) == (prior == "none")
+    assert (model.networks_[0].votes_weight is not None) == votes
     assert model.score(X, Y) > 0.75
+
+
+def test_a_network_begins_with_what_the_neighbours_say():
+    """Short texts with many labels: by default it is no worse than they are from the start."""
+    random = np.random.default_rng(0)
+    drawn = random.integers(0, 60, 400)
+    words = [random.permutation([f"q{i}a", f"q{i}b", f"q{i}c"])[:2] for i in drawn]
+    noise = random.integers(0, 40, (400, 3))
+    texts = [
+        " ".join([*own, *map("what{}".format, more)])
+        for own, more in zip(words, noise, strict=True)
+    ]
+    labels = [[f"about {i}"] for i in drawn]
+    settings = {"epochs": 1, "learning_rate": 1e-6, "vector_size": 24, "bottleneck": 24}
+    tagger = Tagger(TReaderXml(**settings, threads=1)).fit(texts[:300], labels[:300])
+    knn = Tagger("knn", validation=0).fit(texts[:300], labels[:300])
+    own, theirs = (each.evaluate(texts[300:], labels[300:])["P@1"] for each in (tagger, knn))
+    assert theirs > 0.5  # of which the label frequencies know nothing
+    assert own > theirs - 0.1
+
+
+def test_votes_are_added_to_what_a_first_stage_says(tmp_path):
+    texts, labels = known_answer(120)
+    settings = {**QUICK, "by": "tf-idf", "first": "knn", "candidates": 6, "folds": 2}
+    tagger = Tagger(TReaderXml(**settings)).fit(texts, labels)
+    network = tagger.model_.networks_[0]
+    before = tagger.rank(texts[:9], 6)
+    with torch.no_grad():
+        assert network.prior_weight.item() != network.votes_weight.item()
+        network.votes_weight += (
+            3.0  # learned from zero, so that training begins with the first stage
+        )
+    after = tagger.rank(texts[:9], 6)
+    assert not np.allclose(before.scores, after.scores)
+    told = tagger.explain(texts[0], labels[0][0])
+    assert "neighbours" in dict(told.parts)
+    tagger.save(tmp_path / "saved")
+    again = Tagger.load(tmp_path / "saved").rank(texts[:9], 6)
+    assert np.array_equal(again.scores, after.scores)
+
+
+def test_votes_are_left_out_with_label_clusters(data):
+    class Heard(Silent):
+        def say(self, text):
+            said.append(text)
+
+    said = []
+    _, _, X, Y = data
+    settings = {**QUICK, "output": "clusters", "clusters": [0.5, 0.5]}
+    context = context_of(data, run=Run(progress=Heard()))
+    model = TReaderXml(**settings).fit(X, Y, context=context)
+    assert model.networks_[0].votes_weight is None
+    assert any("votes of neighbours are not added" in each for each in said)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_words_may_be_told_their_places(data, tmp_path, positions):
+    _, _, X, Y = data
+    model = TReaderXml(**{**QUICK, "votes": False, "positions": positions})
+    model.fit(X, Y, context=context_of(data))
+    model.save(tmp_path / "saved")
+    again = TReaderXml.load(tmp_path / "saved")
+    assert np.array_equal(again.rank(X[:9], 3).scores, model.rank(X[:9], 3).scores)
+    assert any("positions" in name for name, _ in model.networks_[0].named_parameters())
 
 
 def test_another_view_must_be_given(by_tfidf):
@@ -234,6 +308,11 @@ def test_explanations_name_words_and_neighbours(data):
     assert told.neighbours[0].text == "a text"
     similar = [each.similarity for each in told.neighbours]
     assert similar == sorted(similar, reverse=True)
+    voted = dict(told.parts)["neighbours"]
+    assert voted > 0
+    assert dict(model.explain(text, 0, space.index("label 07")).parts)["neighbours"] < voted
+    without = TReaderXml(**{**QUICK, "votes": False}).fit(X, Y, context=context_of(data))
+    assert not without.explain(text, 0, 3).parts
     with pytest.raises(InputError, match="label 99"):
         model.explain(text, 0, 99)
 
@@ -264,9 +343,8 @@ def test_an_interrupted_training_belongs_to_its_teacher(data, tmp_path):
         ({"copies": 1.5}, "copies must be a cosine"),
         ({"heads": 0}, "heads"),
         ({"described": 0}, "described"),
-        ({"first": "bonsai", "prior": "votes"}, "labels start from one of them"),
-        ({"output": "clusters", "prior": "votes"}, "cannot add log odds of prior='votes'"),
-        ({"output": "clusters", "first": "bonsai"}, "cannot add log odds of first='bonsai'"),
+        ({"positions": "spiral"}, "positions"),
+        ({"output": "clusters", "first": "bonsai"}, "first='bonsai' has no effect with clusters"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

@@ -284,17 +284,22 @@ class NeuralClassifier(NeuralSettings, Classifier):
         if blueprint.clusters is not None:
             above = LabelStart(blueprint.clusters, blueprint.n_documents, self._begins)
             made = self._generator(reader, above)
-        weighs = two_stages or self._has_prior
-        return self._with_rates(Network(reader, scorer, weighs_prior=weighs, generator=made))
+        network = Network(
+            reader,
+            scorer,
+            weighs_prior=two_stages,
+            weighs_votes=self._has_votes(len(counts)),
+            generator=made,
+        )
+        return self._with_rates(network)
 
     @property
     def _begins(self) -> Literal["frequency", "none"]:
         """How labels begin without a first stage."""
         return self.prior
 
-    @property
-    def _has_prior(self) -> bool:
-        """Whether texts bring log odds of their own for all labels."""
+    def _has_votes(self, n_labels: int) -> bool:
+        """Tell whether votes of similar documents shift the log odds of so many labels."""
         return False
 
     def _with_rates(self, network: Network) -> Network:

@@ -81,12 +81,12 @@ def outweighs_prior(
     batch = batch._replace(labels=labels.expand(n, -1), prior=odds.expand(n, -1))
     with torch.no_grad():
         for network in networks:
-            prior = network.prior(batch)
+            prior, voted = network.prior(batch), network.voted(batch)
             assert prior is not None
             reached = network.logits(batch)[:, place]
             best = int(reached.argmax())
             moved += float(reached[best] - prior[best, place])
-            began += float(prior[best, place])
+            began += float((prior if voted is None else prior - voted)[best, place])
     return abs(moved) > abs(began)
 
 

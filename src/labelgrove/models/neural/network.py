@@ -39,6 +39,9 @@ class Network(nn.Module):
         Turns vectors into log odds of labels.
     weighs_prior
         Add the prior of a batch to these log odds, times a weight that is learned and begins at 1.
+    weighs_votes
+        Add the shifts by votes of similar documents, times a learned weight. It begins at 1, or,
+        beside a prior, at 0, so that the network begins as good as that.
     generator
         Judges clusters from which a training step chooses its candidates.
 
@@ -57,11 +60,14 @@ class Network(nn.Module):
         scorer: Scorer,
         *,
         weighs_prior: bool = False,
+        weighs_votes: bool = False,
         generator: Scorer | None = None,
     ) -> None:
         super().__init__()
         self.reader, self.scorer, self.generator = reader, scorer, generator
         self.prior_weight = nn.Parameter(torch.ones(())) if weighs_prior else None
+        first = torch.tensor(0.0 if weighs_prior else 1.0)
+        self.votes_weight = nn.Parameter(first) if weighs_votes else None
         self.leaves_parts_out = scorer.leaves_parts_out
         self.rates: dict[str, str] = {}
         self.rate_shares: dict[str, float] = {}
@@ -96,9 +102,20 @@ class Network(nn.Module):
 
     def prior(self, batch: Batch) -> Tensor | None:
         """Return what is added to the log odds of a batch's labels, (b, C) or (b, L)."""
-        if self.prior_weight is None or batch.prior is None:
+        parts = []
+        if self.prior_weight is not None and batch.prior is not None:
+            parts.append(self.prior_weight * batch.prior)
+        if (voted := self.voted(batch)) is not None:
+            parts.append(voted)
+        return sum(parts[1:], parts[0]) if parts else None
+
+    def voted(self, batch: Batch) -> Tensor | None:
+        """Return what votes add to the log odds of a batch's labels, (b, C) or (b, L)."""
+        if self.votes_weight is None or batch.votes is None:
             return None
-        return self.prior_weight * batch.prior
+        votes = batch.votes
+        shifts = votes.of_all() if batch.labels is None else votes.of(batch.labels)
+        return self.votes_weight * shifts
 
     def logits(self, batch: Batch) -> Tensor:
         """Return the log odds of a batch's candidates (b, C), or of all labels (b, L)."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.ranking import Ranking
 from labelgrove.models.neural.network import Network
-from labelgrove.models.neural.priors.base import Prior
+from labelgrove.models.neural.priors.votes import VotePrior
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.training.batches import by_length, padded
 from labelgrove.models.neural.training.windows import Windows, best_of
@@ -37,8 +37,8 @@ class Texts:
         Token ids of n texts, or of n windows of texts.
     windows
         How long texts are read; None where they are read as they are.
-    lessons, prior
-        Teacher knowledge, and log odds to start from, of each text; None for none.
+    lessons, votes
+        Teacher knowledge, and the votes of similar documents, of each text; None for none.
     owners
         Of windows: the text that each is of, ascending, shape (n,).
     """
@@ -46,7 +46,7 @@ class Texts:
     tokens: TokenSequences
     windows: Windows | None = None
     lessons: LessonsOfTexts | None = None
-    prior: Prior | None = None
+    votes: VotePrior | None = None
     owners: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -75,15 +75,15 @@ class Texts:
 
     def _with_beside(self, tokens: Tensor, lengths: Tensor, texts: NDArray[np.int64]) -> Batch:
         shares, lessons = (None, None) if self.lessons is None else self.lessons.of(texts)
-        prior = None if self.prior is None else self.prior.of(texts)
-        return Batch(tokens, lengths, None, prior, shares, lessons)
+        votes = None if self.votes is None else self.votes.of(texts)
+        return Batch(tokens, lengths, shares=shares, lessons=lessons, votes=votes)
 
     def split(self) -> Texts:
         """Return all windows of the texts."""
         if self.windows is None:
             return self
         pieces, owners = self.windows.split(self.tokens)
-        return Texts(pieces, None, self.lessons, self.prior, owners)
+        return Texts(pieces, None, self.lessons, self.votes, owners)
 
 
 def rank_in_batches(

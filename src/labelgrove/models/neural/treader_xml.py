@@ -17,6 +17,9 @@ points are read here:
   was read, a linear bottleneck (equation 17).
 - *Loss* (equation 19): binary cross entropy of logits; the softmax of equation 18 is not used.
   Labels begin as probable as they are frequent.
+- *What is ours by default*: the neighbours are found by tf-idf and also vote (``votes``), and the
+  learning rate is not the paper's 0.0001, which is for many more steps. ``by="words"`` and
+  ``votes=False`` are the paper's form. ``residuals`` and ``positions`` add what it does not have.
 - *Many labels*: adaptive clusters as of APLC are the output layer.
 - *After training* the memory goes on learning: documents can be added, also of labels that the
   network does not know, which are then found by the calibrated votes of the neighbours alone.
@@ -36,7 +39,6 @@ from scipy.sparse import csr_array
 from torch import nn
 
 from labelgrove.core import checks
-from labelgrove.core.errors import InputError
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.ranking import Ranking
@@ -51,14 +53,23 @@ from labelgrove.models.neural.priors.start import LabelStart, shares_of
 from labelgrove.models.neural.priors.votes import VotePrior
 from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.dual import DualReader, ReadingStep
+from labelgrove.models.neural.readers.positions import PositionKind
 from labelgrove.models.neural.readers.words import WordInput
-from labelgrove.models.neural.scorers.pooled import CLUSTERS, DECAY, PooledScorer, pooled_scorer
+from labelgrove.models.neural.scorers.pooled import (
+    CLUSTERS,
+    DECAY,
+    PooledScorer,
+    check_first,
+    pooled_scorer,
+)
+from labelgrove.models.neural.settings import NO_FIRST
 from labelgrove.models.neural.teacher import Lessons, Teacher, new_teacher
 from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training.checkpoint import checksum
 
 NEAR = "near"  # the view in which neighbours are looked for, unless that is the words
 MEMORY, TEACHER = "memory", "teacher"  # folders
+VOTES = "neighbours"  # the part of a score that is their votes
 MANY = 20_000  # labels from which on they stand in clusters
 POWER = 1.0  # of the cosine, by which a neighbour's vote counts
 DEPTH = 100  # labels of a held-out text by which the network's own scores are judged
@@ -89,12 +100,17 @@ class TReaderXml(NeuralClassifier):
     name: ClassVar[str] = "treaderxml"
     remembers: bool = True
 
-    learning_rate = 5e-3
-    prior: Literal["frequency", "votes", "none"] = setting(  # type: ignore[assignment]
-        "frequency",
-        "Where the log odds of labels begin: at their frequency; at that and the share of a text's "
-        "neighbours that have the label, which a learned weight multiplies (votes; best with "
-        "by=tf-idf); or none for at random.",
+    # the paper has Adam at 0.0001, falling on a plateau: a few thousand documents are few steps
+    learning_rate = 1e-3
+    schedule = "linear"
+    batch = 32
+    epochs = 6
+    patience = 3
+    prior = "frequency"
+    votes: bool = setting(
+        True,
+        "Shift the log odds of labels by the share of a text's neighbours that have them, times a "
+        "learned weight. Not with label clusters. false for the paper's form.",
     )
     teacher: bool = setting(True, "Read texts with teacher knowledge.")
     reading: Sequence[ReadingStep] = setting(
@@ -103,14 +119,24 @@ class TReaderXml(NeuralClassifier):
         "adds what went in.",
         rule=Rule(_are_steps, "a list of 'masked', 'plain' and 'residual'"),
     )
+    residuals: bool = setting(
+        False,
+        "Add to what every attention returns what went into it, not only where reading has "
+        "residual.",
+    )
+    positions: PositionKind = setting(
+        "none",
+        "What tells attention where a word stands: none, sinusoidal or learned vectors that are "
+        "added to those of words.",
+    )
     neighbours: int = setting(
         10, "Documents that a text's teacher knowledge comes from.", least=1,
         search=Whole(3, 30, log=True),
     )  # fmt: skip
     by: Literal["words", "tf-idf", "encoder"] = setting(
-        "words",
-        "How documents are compared: by the mean of their words' vectors, by tf-idf, or by a "
-        "sentence encoder.",
+        "tf-idf",
+        "How documents are compared: by the mean of their words' vectors (words, as in the paper), "
+        "by tf-idf, or by a sentence encoder.",
     )
     neighbour_encoder: str = setting(
         "",
@@ -140,8 +166,8 @@ class TReaderXml(NeuralClassifier):
     output: Literal["auto", "linear", "clusters"] = setting(
         "auto",
         "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
-        "clusters behind gates (APLC). auto: clusters from 20,000 labels on, unless prior=votes or "
-        "a first stage judges.",
+        "clusters behind gates (APLC). auto: clusters from 20,000 labels on, unless a first stage "
+        "names the labels that are judged.",
     )
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
@@ -154,16 +180,9 @@ class TReaderXml(NeuralClassifier):
     # --- settings -------------------------------------------------------------------------------
 
     def check_settings(self) -> None:
-        """Refuse priors that exclude one another."""
+        """Refuse a first stage in front of label clusters."""
         super().check_settings()
-        if self.first != "none" and self.prior == "votes":
-            raise InputError(
-                f"first={self.first!r} and prior='votes': labels start from one of them; leave "
-                "one out"
-            )
-        if self.output == "clusters" and (self.prior == "votes" or self.first != "none"):
-            other = "prior='votes'" if self.prior == "votes" else f"first={self.first!r}"
-            raise InputError(f"output='clusters' cannot add log odds of {other}: leave one out")
+        check_first(self.first, self.output == "clusters")
 
     def check_needs(self) -> None:
         """Refuse vectors or an encoder that cannot be had."""
@@ -195,24 +214,30 @@ class TReaderXml(NeuralClassifier):
     # --- the network ----------------------------------------------------------------------------
 
     def _reader(self, reader: Reader, start: LabelStart) -> DualReader:
-        return DualReader(reader, self.heads, self.reading, self.teacher)
+        return DualReader(
+            reader,
+            self.heads,
+            self.reading,
+            self.teacher,
+            residuals=self.residuals,
+            positions=self.positions,
+            longest=max(self.length, self.described),
+        )
 
     def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
-        many = len(start.counts) >= MANY and not self._has_prior and start.begins != "zero"
-        clustered = self.output == "clusters" or (self.output == "auto" and many)
-        shares = self.clusters if clustered else None
+        shares = self.clusters if self._clustered(len(start.counts)) else None
         return pooled_scorer(
             reader, start, self.bottleneck, nn.Identity(), self.dropout, shares, self.batch,
             self.decay,
         )  # fmt: skip
 
-    @property
-    def _begins(self) -> Literal["frequency", "none"]:
-        return "none" if self.prior == "none" else "frequency"
+    def _clustered(self, n_labels: int) -> bool:
+        """Tell whether so many labels stand in clusters."""
+        many = n_labels >= MANY and self.first == NO_FIRST
+        return self.output == "clusters" or (self.output == "auto" and many)
 
-    @property
-    def _has_prior(self) -> bool:
-        return self.prior == "votes"
+    def _has_votes(self, n_labels: int) -> bool:
+        return self.votes and not self._clustered(n_labels)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -232,6 +257,8 @@ class TReaderXml(NeuralClassifier):
         votes = self._voted(self.memory_.of_training(self.neighbours))
         found = votes.astype(bool).multiply(Y.astype(bool)).nnz / max(Y.nnz, 1)
         say(f"{found:.1%} of the documents' labels are also those of a neighbour")
+        if self.votes and not self._has_votes(Y.shape[1]):
+            say("labels stand in clusters: votes of neighbours are not added to their log odds")
         self.votes_ = fit_calibration(Y, Ranking.from_csr(votes, min(VOTED, Y.shape[1])))
         self.taught_ = data.counts > 0
         reader = context.featurizers.get("text")
@@ -271,7 +298,7 @@ class TReaderXml(NeuralClassifier):
         told = votes if self.teacher else csr_array(votes.shape, dtype=np.float32)
         lessons = Lessons(self.teacher_.lessons(told, self.weighted), self.teacher_.words)
         prior = None
-        if self._has_prior:
+        if self._has_votes(len(self.taught_)):
             n = self.memory_.n_documents
             counts = torch.from_numpy(self.shares_[: len(self.taught_)].astype(np.float64) * n)
             prior = VotePrior(votes, shares_of(counts, n).numpy(), self.neighbours)
@@ -335,19 +362,35 @@ class TReaderXml(NeuralClassifier):
     def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return how much each word adds to the label's log odds, and the neighbours that taught.
 
-        A label that the network does not know is explained by its neighbours' words.
+        What the neighbours' votes add is a part of its own. A label that the network does not know
+        is explained by its neighbours' words.
         """
         own = self._read(X)[i : i + 1]
         neighbours = self.memory_.neighbours(self._nearest(own), 0)
         if label < len(self.taught_) and self.taught_[label]:
             told = super()._explain(X, i, label)
-            return Explanation(told.ids, told.weights, told.view, neighbours)
+            parts = (*told.parts, *self._voted_part(X, i, label))
+            return Explanation(told.ids, told.weights, told.view, neighbours, parts)
         if not self.input_.readable(self._tokens(own))[0]:
             return Explanation(np.empty(0, np.int64), np.empty(0, np.float32))
         have = [each for each in neighbours if label in each.labels]
         documents = np.array([each.document for each in have], np.int64)
         ids, weights = self.memory_.spoke(own, 0, documents, np.ones(len(have), np.float32))
         return Explanation(ids, weights, self.memory_.view, neighbours)
+
+    def _voted_part(self, X: Features, i: int, label: int) -> list[tuple[str, float]]:
+        """Return what the votes of row i's neighbours add to a label's log odds, if they do."""
+        asked = self.candidates_.shortlist(X, i)
+        judged = asked is None or label in asked[0]
+        if not (judged and self._has_votes(len(self.taught_))):
+            return []
+        texts = self._texts(X[i : i + 1], self._tokens(X, self.n_terms_)[i : i + 1])
+        with self._ready() as device:
+            batch = texts.split().batch(np.array([0])).to(device)
+            batch = batch._replace(labels=torch.tensor([[label]], device=device))
+            networks = self.candidates_.judging(self.networks_)
+            added = [voted for each in networks if (voted := each.voted(batch)) is not None]
+        return [(VOTES, float(torch.cat(added).mean()))]
 
     # --- saving ---------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, ViewSpec
+from labelgrove.models.neural.priors.votes import BatchVotes
 from labelgrove.models.neural.training.windows import Windows
 
 
@@ -33,6 +34,8 @@ class Batch(NamedTuple):
     shares, lessons
         Teacher knowledge: the share of each of U labels in what a text is told, shape (b, U), and
         the words that describe these labels, shape (U, D); None for none.
+    votes
+        How similar documents shift the log odds of labels; None for not at all.
     """
 
     tokens: Tensor
@@ -41,21 +44,25 @@ class Batch(NamedTuple):
     prior: Tensor | None = None
     shares: Tensor | None = None
     lessons: Tensor | None = None
+    votes: BatchVotes | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Return the same on a device."""
-        return self._mapped(lambda each: each.to(device))
+        votes = None if self.votes is None else self.votes.to(device)
+        return self._mapped(lambda each: each.to(device))._replace(votes=votes)
 
     def repeated(self, n: int) -> Batch:
         """Return its one text n times."""
         own = self._replace(lessons=None)  # lessons are no text's own
         many = own._mapped(lambda each: each.expand(n, *each.shape[1:]))
-        return many._replace(lessons=self.lessons)
+        votes = None if self.votes is None else self.votes.repeated(n)
+        return many._replace(lessons=self.lessons, votes=votes)
 
     def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        tokens, lengths, *others = self
-        changed = (None if each is None else change(each) for each in others)
-        return Batch(change(tokens), change(lengths), *changed)
+        """Return a batch without votes, of which all else is changed."""
+        others = (self.labels, self.prior, self.shares, self.lessons)
+        labels, prior, shares, lessons = (None if each is None else change(each) for each in others)
+        return Batch(change(self.tokens), change(self.lengths), labels, prior, shares, lessons)
 
 
 @dataclass(eq=False)
