@@ -35,6 +35,7 @@ from labelgrove.models.neural.candidates.first_stage import FirstStageLabels
 from labelgrove.models.neural.explaining import explain_label, outweighs_prior
 from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
 from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.plateau import plateau_note
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Input, Reader
@@ -231,7 +232,11 @@ class NeuralClassifier(NeuralSettings, Classifier):
             folder = context.run.folder and context.run.folder / step.title
             run = replace(context.run, folder=folder)
             title = f"training {step.title}"
-            self.history_ += train(network, objective, training, run, belongs, title)
+            history = train(network, objective, training, run, belongs, title)
+            note = plateau_note(self.measure, history, objective.score_of_frequency(), self)
+            if note is not None:
+                run.progress.say(note)
+            self.history_ += history
             self.networks_.append(network.eval())
         for network in self.networks_:
             _merged(network).cpu()
