@@ -160,4 +160,6 @@ def _scaled(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors (m, d) of one length around their middle, with the spread of GloVe's."""
     vectors = vectors - vectors.mean(axis=0)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors * (SPREAD * np.sqrt(vectors.shape[1]) / np.maximum(lengths, 1e-6))
+    wanted = np.float32(SPREAD * vectors.shape[1] ** 0.5)
+    scaled: NDArray[np.float32] = vectors * (wanted / np.maximum(lengths, 1e-6))
+    return scaled

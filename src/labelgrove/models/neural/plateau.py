@@ -42,8 +42,7 @@ def plateau_note(
 
 
 def _ways_out(settings: NeuralSettings) -> str:
-    ways = [f"more epochs (epochs={2 * settings.epochs}) or smaller batches (batch="
-            f"{max(settings.batch // 2, 1)})"]  # fmt: skip
+    ways = [f"more epochs (epochs={2 * settings.epochs}) or a smaller batch"]
     if settings.first == NO_FIRST:
         ways.append("a first stage (first=bonsai), which it starts as good as")
     if settings.form == "words":

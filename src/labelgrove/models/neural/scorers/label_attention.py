@@ -96,7 +96,8 @@ class SharedLayers(nn.Module):
         """
         if self.reads_words_first(shares.shape[2], shares.shape[1]):
             return self._above_first(shares @ self.hidden[0](words))
-        return self(shares @ words)
+        logits: Tensor = self(shares @ words)
+        return logits
 
     def reads_words_first(self, n_words: int, n_labels: int) -> bool:
         """Tell whether the first layer has less to do if it reads words, not labels' vectors."""
