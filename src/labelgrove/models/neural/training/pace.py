@@ -49,9 +49,7 @@ def long_note(seconds: float, device: str) -> str:
     >>> long_note(9000, "cuda")
     'training takes about 2.5 hours at this speed, less if it stops early'
     """
-    told = (
-        f"training takes about {seconds / 3600:.1f} hours at this speed, less if it stops early"
-    )
+    told = f"training takes about {seconds / 3600:.1f} hours at this speed, less if it stops early"
     if device != "cpu":
         return told
     return (
