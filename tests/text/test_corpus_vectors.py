@@ -54,7 +54,9 @@ def test_the_same_seed_gives_the_same_vectors():
 )
 def test_texts_from_which_little_can_be_learned(texts):
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
-    X = TokenSequences(np.array(sum(texts, []), np.int32), offsets.astype(np.int64), 5)
+    X = TokenSequences(
+        np.array([word for text in texts for word in text], np.int32), offsets.astype(np.int64), 5
+    )
     vectors = corpus_vectors(X, 8)
     assert vectors.shape == (5, 8)
     assert np.isfinite(vectors).all()

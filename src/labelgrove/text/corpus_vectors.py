@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse import coo_array, csr_array
 
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Progress, Silent
