@@ -30,6 +30,7 @@ from labelgrove.tagger import Tagger
 
 SMALL = {
     "units": 6,
+    "prior": "none",  # as published
     "layers": [12, 10, 8],
     "vector_size": 6,
     "batch": 16,
