@@ -30,7 +30,7 @@ from labelgrove.tagger import Tagger
 
 SMALL = {
     "units": 6,
-    "prior": "none",  # as published, and so are these
+    "prior": "none",  # as published
     "schedule": "constant",
     "vectors": "random",
     "layers": [12, 10, 8],
