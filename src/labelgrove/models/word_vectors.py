@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
-from labelgrove.core.extras import need
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.random import generator
-from labelgrove.core.threads import workers
 from labelgrove.core.types import FitContext
 from labelgrove.text import PAD, Words, vectors_for
+from labelgrove.text.corpus_vectors import corpus_vectors
 from labelgrove.text.words import SPECIAL
 
 
@@ -47,7 +45,7 @@ def word_vectors(
     if source == "random":
         return _random(X.n_terms, size or 300, seed)
     if source == "corpus":
-        return _from_corpus(X, size or 300, seed, workers(threads))
+        return corpus_vectors(X, size or 300, seed=seed, progress=context.run.progress)
     check_source(source)
     words = context.featurizers.get("text")
     if not isinstance(words, Words):
@@ -81,26 +79,5 @@ def check_source(source: str) -> None:
 
 def _random(n: int, size: int, seed: int) -> NDArray[np.float32]:
     matrix = generator(seed, "word vectors").uniform(-1.0, 1.0, (n, size)).astype(np.float32)
-    matrix[PAD] = 0.0
-    return matrix
-
-
-def _from_corpus(X: TokenSequences, size: int, seed: int, threads: int) -> NDArray[np.float32]:
-    """Train skip-grams on token numbers; gensim is exact for one thread only."""
-    models = need("gensim.models", "vectors", "training word vectors on the corpus")
-
-    class TokenStrings:
-        def __iter__(self) -> Iterator[list[str]]:
-            for i in range(len(X)):
-                yield [str(token) for token in X.sequence(i).tolist()]
-
-    trained = models.Word2Vec(
-        TokenStrings(), vector_size=size, sg=1, min_count=1, epochs=5, seed=seed % 2**32, workers=1
-    )
-    matrix = _random(X.n_terms, size, seed)
-    found = np.array([int(word) for word in trained.wv.index_to_key], np.int64)
-    scale = np.abs(trained.wv.vectors).mean()
-    # of the size that random ones have, so that dropout and rates mean the same
-    matrix[found] = trained.wv.vectors * (0.5 / max(float(scale), 1e-9))
     matrix[PAD] = 0.0
     return matrix

@@ -143,8 +143,9 @@ def test_the_level_below_begins_with_the_weights_above():
     model, _, _ = fitted(tree="always", max_leaf=4, levels=1, level_epochs=0)
     first, second = model.networks_
     below = second.state_dict()
-    shared = {name: value for name, value in first.state_dict().items() if "attends" not in name}
-    assert {*below} - {*shared} == {"scorer.attends.labels.weight"}
+    own = {"scorer.attends.labels.weight", "scorer.bias.weight"}
+    shared = {name: value for name, value in first.state_dict().items() if name not in own}
+    assert {*below} - {*shared} == own
     for name, value in shared.items():
         assert torch.equal(value, below[name]), name
 

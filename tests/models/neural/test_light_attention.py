@@ -30,6 +30,9 @@ from labelgrove.tagger import Tagger
 
 SMALL = {
     "units": 6,
+    "prior": "none",  # as published
+    "schedule": "constant",
+    "vectors": "random",
     "layers": [12, 10, 8],
     "vector_size": 6,
     "batch": 16,

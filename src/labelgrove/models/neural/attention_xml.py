@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -26,7 +27,11 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
-from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
+from labelgrove.models.neural.training.settings import (
+    BATCH_BY_DOCUMENTS,
+    LEVEL_AVERAGE_FROM,
+    LEVEL_EPOCHS,
+)
 
 MANY = 20_000  # labels that are still judged all at once behind a transformer
 WIDEST = 2048  # nodes of the first level at most: all of them are judged for every text
@@ -46,7 +51,11 @@ class AttentionXml(NeuralClassifier):
 
     name: ClassVar[str] = "attentionxml"
 
-    units: int = UNITS
+    batch = BATCH_BY_DOCUMENTS
+    learning_rate = 5e-3
+    schedule = "linear"
+    prior = "frequency"
+    units: int = replace(UNITS, default=128)
     layers: Sequence[int] = setting(
         (256,), "Sizes of the fully connected layers that all labels share.", rule=sizes([256])
     )

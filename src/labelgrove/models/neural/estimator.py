@@ -36,6 +36,7 @@ from labelgrove.models.neural.candidates.tree import TREE
 from labelgrove.models.neural.explaining import explain_label, outweighs_prior
 from labelgrove.models.neural.learning import LabelObjective, Measure, held_out_rows
 from labelgrove.models.neural.network import Network
+from labelgrove.models.neural.plateau import plateau_note
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Input, Reader
@@ -49,6 +50,7 @@ from labelgrove.models.neural.scorers.generator import Generator
 from labelgrove.models.neural.settings import NO_FIRST, NeuralSettings
 from labelgrove.models.neural.texts import Texts
 from labelgrove.models.neural.training import estimate
+from labelgrove.models.neural.training.batches import MOST, batch_for
 from labelgrove.models.neural.training.checkpoint import check_all
 from labelgrove.models.neural.training.devices import device_of
 from labelgrove.models.neural.training.loop import RATES, Event, train
@@ -192,11 +194,15 @@ class NeuralClassifier(NeuralSettings, Classifier):
         )  # fmt: skip
 
     def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
-        if not two_stages:
-            return self._candidates(n_labels)
-        return FirstStageLabels(
+        found = self._candidates(n_labels) if not two_stages else FirstStageLabels(
             self.new_first(), self.candidates, self.folds, self.batch, self.ensemble, self.seed
-        )
+        )  # fmt: skip
+        found.use(self.batch or MOST, self.threads)
+        return found
+
+    def _batch_for(self, n_documents: int) -> int:
+        """Return how many of so many documents learn together."""
+        return self.batch or batch_for(n_documents)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -237,12 +243,17 @@ class NeuralClassifier(NeuralSettings, Classifier):
                 told = ", ".join(map(str, network.scorer.clusters))
                 context.run.progress.say(f"labels in each cluster: {told}")
             training = self._training_of(below=step.above is not None)
-            training.set_params(seed=self.seed + step.member)
+            batch = self._batch_for(len(data.texts))
+            training.set_params(seed=self.seed + step.member, batch=batch)
             objective = self._objective(step, data, training)
             folder = context.run.folder and context.run.folder / step.title
             run = replace(context.run, folder=folder)
             title = f"training {step.title}"
-            self.history_ += train(network, objective, training, run, belongs, title)
+            history = train(network, objective, training, run, belongs, title)
+            note = plateau_note(self.measure, history, objective.score_of_frequency(), self)
+            if note is not None:
+                run.progress.say(note)
+            self.history_ += history
             self.networks_.append(network.eval())
         for network in self.networks_:
             _merged(network).cpu()
@@ -387,16 +398,18 @@ class NeuralClassifier(NeuralSettings, Classifier):
         if network.generator is not None:
             kept += network.generator.kept(longest, None)
         frozen = sum(n for n, learns in weights if not learns)
-        return estimate.Size(sum(n for n, _ in weights), self.batch * kept, frozen)
+        kept *= self._batch_for(blueprint.n_documents)
+        return estimate.Size(sum(n for n, _ in weights), kept, frozen)
 
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` would take: its memory is computed, its time measured on some batches."""
         trial = self._trial()
         trial.input_ = self._input()
         tokens, device = trial._tokens(X), device_of(self.device)
+        trial.set_params(batch=self._batch_for(len(tokens)))
         needed = self._memory(tokens, Y)
         estimate.check(needed, device, trial.input_.saves_memory)
-        few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * self.batch]
+        few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * trial.batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
         began = time.perf_counter()
         trial.fit(X[few], Y[few], context=quiet)
@@ -432,7 +445,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _ready(self) -> Iterator[torch.device]:
         """Let the networks be where they should be, to be asked and not to learn."""
         device = device_of(self.device)
-        self.candidates_.use(self.batch, self.threads)
+        self.candidates_.use(self.batch or MOST, self.threads)
         for network in self.networks_:
             network.to(device).eval()
         with limited_threads(self.threads), torch.inference_mode():

@@ -136,13 +136,26 @@ class LabelObjective(Objective):
         if self._held is None:
             return None
         assert isinstance(network, Network)
-        texts, Y = self._held
-        ranking = self._rank(network, texts, DEPTH[self._measure])
-        if np.isnan(ranking.scores).any():
-            return float("nan")
+        ranking = self._rank(network, self._held[0], DEPTH[self._measure])
+        return float("nan") if np.isnan(ranking.scores).any() else self._measured(ranking)
+
+    def score_of_frequency(self) -> float | None:
+        """Return how well the frequency of labels alone ranks held-out documents, as `score`."""
+        if self._held is None:
+            return None
+        counts = np.bincount(self._Y.indices, minlength=self._Y.shape[1])
+        best = np.argsort(-counts, kind="stable")[: DEPTH[self._measure]]
+        shape = (len(self._held[0]), len(best))
+        shares = (counts[best] / self._Y.shape[0]).astype(np.float32)
+        return self._measured(
+            Ranking(np.broadcast_to(best.astype(np.int32), shape), np.broadcast_to(shares, shape))
+        )
+
+    def _measured(self, ranking: Ranking) -> float:
+        assert self._held is not None
         if self._measure == "micro-F1":
-            return tune_threshold(Y, ranking, goal="micro-F1").score
-        return float(ndcg(ranking, Y, 5).mean())
+            return tune_threshold(self._held[1], ranking, goal="micro-F1").score
+        return float(ndcg(ranking, self._held[1], 5).mean())
 
 
 def held_out_rows(context: FitContext, train: csr_array, seed: int) -> NDArray[np.int64] | None:

@@ -32,6 +32,7 @@ The paper has no code and no figures (its section IV is empty). How we read what
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -49,7 +50,11 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
-from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
+from labelgrove.models.neural.training.settings import (
+    BATCH_BY_DOCUMENTS,
+    LEVEL_AVERAGE_FROM,
+    LEVEL_EPOCHS,
+)
 
 
 class LightAttention(NeuralClassifier):
@@ -57,7 +62,11 @@ class LightAttention(NeuralClassifier):
 
     name: ClassVar[str] = "lightattention"
 
-    units: int = UNITS
+    batch = BATCH_BY_DOCUMENTS
+    learning_rate = 5e-3
+    schedule = "linear"
+    prior = "frequency"
+    units: int = replace(UNITS, default=128)
     layers: Sequence[int] = setting(
         (256, 128, 64),
         "Sizes of the fully connected layers that all labels share; the paper has three or four.",

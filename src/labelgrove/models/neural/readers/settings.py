@@ -28,9 +28,9 @@ class ReaderSettings(Configured):
         least=1,
     )
     vectors: str = setting(
-        "random",
-        "Where word vectors begin: random, corpus (trained on the texts), or a file of GloVe or "
-        "word2vec.",
+        "corpus",
+        "Where word vectors begin: corpus (trained on the texts before the network is), random, or "
+        "a file of GloVe or word2vec.",
         only=("words",),
     )
     vector_size: int = setting(

@@ -32,8 +32,8 @@ class LabelAttention(nn.Module):
         self.labels = nn.Embedding(n_labels, size, sparse=sparse)
         nn.init.xavier_uniform_(self.labels.weight)
 
-    def forward(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
-        """Return a vector for each label, or each candidate, of each text.
+    def shares(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
+        """Return how much each label, or each candidate, attends to each word of each text.
 
         Parameters
         ----------
@@ -46,13 +46,9 @@ class LabelAttention(nn.Module):
 
         Returns
         -------
-        vectors
-            Shape (b, L or C, size).
+        shares
+            Shape (b, L or C, T); those of a label sum to 1.
         """
-        return self.shares(words, mask, candidates) @ words
-
-    def shares(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
-        """Return how much each label attends to each word, (b, L or C, T); they sum to 1."""
         if candidates is None or candidates.ndim == 1:
             labels = self.labels.weight if candidates is None else self.labels(candidates)
             scores = torch.einsum("btd,ld->blt", words, labels)
@@ -74,6 +70,7 @@ class SharedLayers(nn.Module):
 
     def __init__(self, n_inputs: int, sizes: Sequence[int]) -> None:
         super().__init__()
+        self.n_inputs, self.size = n_inputs, sizes[0]
         wide = [n_inputs, *sizes]
         self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in zip(wide, sizes, strict=False))
         self.output = nn.Linear(wide[-1], 1)
@@ -82,7 +79,35 @@ class SharedLayers(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits (b, C) of label vectors (b, C, n_inputs)."""
-        for layer in self.hidden:
+        return self._above_first(self.hidden[0](x))
+
+    def of_words(self, words: Tensor, shares: Tensor) -> Tensor:
+        """Return logits (b, C) of labels that attend to words.
+
+        The first layer is linear, so it may read the words before labels mix them: T products with
+        its matrix instead of C, and the same numbers.
+
+        Parameters
+        ----------
+        words
+            Shape (b, T, n_inputs).
+        shares
+            How much each label attends to each word, shape (b, C, T); they sum to 1.
+        """
+        if self.reads_words_first(shares.shape[2], shares.shape[1]):
+            return self._above_first(shares @ self.hidden[0](words))
+        logits: Tensor = self(shares @ words)
+        return logits
+
+    def reads_words_first(self, n_words: int, n_labels: int) -> bool:
+        """Tell whether the first layer has less to do if it reads words, not labels' vectors."""
+        n_inputs, size = self.n_inputs, self.size
+        return n_words * size * (n_inputs + n_labels) <= n_labels * n_inputs * (n_words + size)
+
+    def _above_first(self, x: Tensor) -> Tensor:
+        """Return logits (b, C) of what the first layer made of label vectors, (b, C, size)."""
+        x = torch.relu(x)
+        for layer in list(self.hidden)[1:]:
             x = torch.relu(layer(x))
         logits: Tensor = self.output(x).squeeze(-1)
         return logits
@@ -133,7 +158,8 @@ class LabelAttentionScorer(Scorer):
         return logits if prior is None else logits + prior
 
     def _judge(self, reading: Reading, labels: Tensor | None) -> Tensor:
-        logits: Tensor = self.layers(self.attends(reading.vectors, reading.mask, labels))
+        shares = self.attends.shares(reading.vectors, reading.mask, labels)
+        logits = self.layers.of_words(reading.vectors, shares)
         if self.bias is None:
             return logits
         own = self.bias.weight if labels is None else self.bias(labels)
@@ -150,7 +176,10 @@ class LabelAttentionScorer(Scorer):
 
     def kept(self, longest: int, judged: int | None) -> int:
         """Return the numbers that learning keeps for one text."""
-        size = self.attends.labels.embedding_dim
-        # a label: its attention in three steps, its reading, and what layers make of it
-        label = 3 * longest + 2 * self._per_label - size
-        return self.n_labels * label if judged is None else judged * (label + size)
+        size, layers = self.layers.n_inputs, self._per_label - self.layers.n_inputs
+        n_labels = self.n_labels if judged is None else judged
+        # a label: its attention in three steps, and what layers make of its reading
+        label, words = 3 * longest + 2 * layers, longest * self.layers.size
+        if not self.layers.reads_words_first(longest, n_labels):
+            label, words = label + size, 0
+        return words + n_labels * (label if judged is None else label + size)

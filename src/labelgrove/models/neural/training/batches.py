@@ -14,6 +14,21 @@ from labelgrove.text import PAD, UNK
 
 POOL = 50  # batches whose documents are sorted by length together, or more
 PADDING = 0.1  # share of the tokens that may be padding
+STEPS = 200  # of an epoch, where the number of documents decides how many learn together
+FEWEST, MOST = 16, 64  # documents of a batch then
+
+
+def batch_for(n_documents: int) -> int:
+    """Return the size of batches with which an epoch over so many documents has enough steps.
+
+    A network takes thousands of steps to learn, however few its documents are.
+
+    Examples
+    --------
+    >>> [batch_for(n) for n in (1_000, 4_000, 8_000, 100_000)]
+    [16, 20, 40, 64]
+    """
+    return min(max(n_documents // STEPS, FEWEST), MOST)
 
 
 def bucketed(

@@ -30,6 +30,7 @@ from labelgrove.models.neural.training.averaging import Averaged
 from labelgrove.models.neural.training.clipping import Clipping
 from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.optimizers import new_optimizers, rate_at
+from labelgrove.models.neural.training.pace import Pace
 from labelgrove.models.neural.training.settings import Training
 
 HISTORY = "history.jsonl"
@@ -176,6 +177,7 @@ def _train(
         training.evaluate_start()
     n_documents = sum(map(len, objective.batches(0))) * settings.epochs
     task = run.progress.task(title, n_documents, done=standing.documents)
+    pace = Pace(n_documents - standing.documents, fabric.device.type)
     with task as shown, interrupts.between_steps() as interrupted:
         while standing.epoch < settings.epochs and not standing.finished:
             batches = objective.batches(standing.epoch)
@@ -186,6 +188,8 @@ def _train(
                 if standing.step in due:
                     training.evaluate(len(batches))
                 shown.advance(len(rows), loss=loss, **training.shown)
+                if (slow := pace.note(len(rows))) is not None:
+                    run.progress.say(slow)
                 if interrupted():
                     training.keep()
                     raise KeyboardInterrupt
