@@ -110,10 +110,14 @@ def _listed(batch: Any) -> Iterator[dict[str, Any] | RowError]:
             pass  # some row is bad: find out which, one at a time
     for i in range(batch.num_rows):
         long = next((name for name, each in sizes.items() if each[i] > LINE), None)
-        yield _row(batch, i) if long is None else RowError(
-            f"the column {long!r} has more than {LINE:,} bytes in this row; cut the text, or the "
-            "list of labels"
-        )
+        yield _row(batch, i) if long is None else _too_long(long)
+
+
+def _too_long(column: str) -> RowError:
+    return RowError(
+        f"the column {column!r} has more than {LINE:,} bytes in this row; cut the text, or the "
+        "list of labels"
+    )
 
 
 def _row(batch: Any, i: int) -> dict[str, Any] | RowError:
