@@ -82,8 +82,6 @@ class Setting:
 
     def problem(self, value: Any) -> str | None:
         """Return what a value must be instead, or None if it is allowed."""
-        if self.rule is None and isinstance(value, int) and abs(value) > HUGE:
-            return f"{self.words}, and no more than 2^62"
         if value is None:
             allowed = self.default is None or _fits(value, self._type)
         else:
@@ -92,6 +90,8 @@ class Setting:
                 and (not _is_number(value) or self._inside(value))
                 and (self.rule is None or self.rule.holds(value))
             )
+        if allowed and self.rule is None and isinstance(value, int) and abs(value) > HUGE:
+            return f"{self.words}, and no more than 2^62"
         return None if allowed else self.words
 
     @property

@@ -56,6 +56,10 @@ def batches(path: Path, used: list[str]) -> Iterator[Any]:
 
 def row_bytes(array: Any) -> NDArray[np.int64]:
     """Return the bytes of each item of an Arrow array (n,) once it is decoded, shape (n,)."""
+    return np.asarray(_counted(array), np.int64)
+
+
+def _counted(array: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
