@@ -23,8 +23,8 @@ MANIFEST = "manifest.json"
 NUMBERS = (0, -1, 1, 7, 255, 256, 65_535, 2**31 - 1, -(2**31), 2**32, 2**62, -(2**62))
 FLOATS = (0.0, -1.0, 1e30, -1e30, float("nan"), float("inf"), float("-inf"), 1e-40)
 DTYPES = ("i1", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i4", ">f4", "?", "U3", "c8")
-JSONS = (None, True, -1, 0, 3, 10**9, 10**18, 10**40, 1e308, -0.5, "", "x", "static:", "char:9-1",
-         [], {}, [[]], [-1], [10**12, 2], {"x": 1}, ["a", 3])  # fmt: skip
+JSONS = (None, True, -1, 0, 3, 10**9, 10**18, 2**63, 2**64, 10**40, 1e308, -0.5, "", "x", "static:",
+         "char:9-1", [], {}, [[]], [-1], [10**12, 2], {"x": 1}, ["a", 3])  # fmt: skip
 
 
 @contextmanager
@@ -80,7 +80,19 @@ def _change_array(folder: Path, path: Path, random: Random) -> str:
     except (ValueError, EOFError, SyntaxError):  # changed before
         return f"{name} is no array already"
     how = random.choice(
-        ("value", "value", "value", "few", "dtype", "shape", "cut", "longer", "all")
+        (
+            "value",
+            "value",
+            "value",
+            "few",
+            "dtype",
+            "shape",
+            "cut",
+            "longer",
+            "all",
+            "shuffle",
+            "empty",
+        )
     )
     with np.errstate(all="ignore"):
         changed = _altered(array, how, random)
@@ -99,6 +111,12 @@ def _altered(array: NDArray[Any], how: str, random: Random) -> NDArray[Any]:
         return array[: random.randrange(len(array))] if array.ndim and len(array) else array
     if how == "longer":
         return np.concatenate([array, array[-1:]]) if array.ndim else array
+    if how == "empty":
+        return array[:0] if array.ndim else array
+    if how == "shuffle":
+        mixed = list(range(array.size))
+        random.shuffle(mixed)
+        return array.reshape(-1)[mixed].reshape(array.shape)
     changed = array.copy()
     flat = changed.reshape(-1)
     if not len(flat):
@@ -181,7 +199,7 @@ def _change_json(folder: Path, path: Path, random: Random) -> str:
 
 def _other(old: Any, random: Random) -> Any:
     if isinstance(old, int) and not isinstance(old, bool) and random.random() < 0.5:
-        return random.choice((old + 1, old - 1, -old, old * 1000, old // 2))
+        return random.choice((old + 1, old - 1, -old, old * 1000, old // 2, 2**63, -(2**63) - 1))
     if isinstance(old, str) and old[:1] == "{" and random.random() < 0.7:  # JSON inside JSON
         inside = json.loads(old)
         holder, where = random.choice(list(_places(inside)))

@@ -266,3 +266,13 @@ def test_a_rule_may_judge_any_value():
     Named(names=["b"]).check_settings()
     with pytest.raises(InputError, match=r"names must be one name or more, got \[\]"):
         Named(names=[]).check_settings()
+
+
+@pytest.mark.parametrize("value", [2**62 + 1, -(2**63), 10**40])
+def test_whole_numbers_that_fit_no_array_are_refused(value):
+    class Wide(Configured):
+        width: int = setting(3, "In metres.")
+
+    Wide(width=2**62).check_settings()
+    with pytest.raises(InputError, match=r"width must be a whole number, and no more than 2\^62"):
+        Wide(width=value).check_settings()

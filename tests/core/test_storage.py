@@ -287,3 +287,11 @@ def test_a_file_that_cannot_be_written_is_told_with_the_reason(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         storage.write_text(tmp_path / "file", "\ud800")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_what_a_killed_writer_left_does_not_hinder_another(tmp_path):
+    left = tmp_path / f".out.json-{os.getpid()}.part"  # ids of processes return
+    left.write_text("half")
+    storage.write_text(tmp_path / "out.json", "whole")
+    assert (tmp_path / "out.json").read_text() == "whole"
+    assert left.read_text() == "half"

@@ -41,3 +41,28 @@ def test_a_saved_list_of_strings_is_packed(tmp_path):
     storage.write_values(tmp_path, {"names": ["ä", "", "\ud800"]})
     assert storage.read_values(tmp_path)["names"] == ["ä", "", "\ud800"]
     assert np.load(tmp_path / "names.ends.npy").tolist() == [2, 2, 5]
+
+
+BROKEN = {
+    "not UTF-8 at byte 1": (b"a\xffb", [3]),
+    "not UTF-8 at byte 0": (b"\xa9\xc3", [2]),
+    "cut a character": ("aéb".encode(), [2, 4]),
+}
+
+
+@pytest.mark.parametrize("problem", BROKEN)
+def test_bytes_of_a_file_that_are_no_strings_are_refused(problem):
+    data, ends = BROKEN[problem]
+    with pytest.raises(ValueError, match=problem):
+        PackedStrings.checked("texts", np.frombuffer(data, np.uint8), np.array(ends))
+
+
+@pytest.mark.parametrize("block", [5, 6, 7, 1000])
+def test_strings_are_checked_block_by_block(monkeypatch, block):
+    monkeypatch.setattr("labelgrove.core.strings.BLOCK", block)
+    packed = PackedStrings.of(["aé😀", "", "\ud800", "\udc00x", "日本語" * 5, ""])
+    assert PackedStrings.checked("texts", packed.utf8, packed.ends).decode() == packed.decode()
+    broken = packed.utf8.copy()
+    broken[-1] = 0xFF
+    with pytest.raises(ValueError, match=f"not UTF-8 at byte {len(broken) - 3}"):
+        PackedStrings.checked("texts", broken, packed.ends)

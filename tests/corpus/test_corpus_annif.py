@@ -1,4 +1,5 @@
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,17 @@ def test_folder_of_something_else(tmp_path):
     assert "is a folder without .txt and .key files" in complaint(tmp_path)
     assert "is empty" in complaint(tmp_path, format="annif-folder")
     assert complaint(tmp_path / "none", format="annif-folder") == "there is no folder PATH"
+
+
+@pytest.mark.parametrize("name", ["b.txt", "a.tsv", "a.key"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_folder_with_what_never_ends(tmp_path, name, kind):
+    folder = folder_of(tmp_path, {"a.txt": "x", "c.txt": "z", "c.key": "label"})
+    if name == "b.txt":
+        (folder / "a.key").write_text("label")
+    if kind == "pipe":
+        os.mkfifo(folder / name)  # reading it would wait for a writer
+    else:
+        (folder / name).symlink_to("/dev/zero")
+    assert f"{name}: this is not a regular file" in complaint(folder)
+    assert "c" in [document.id for document in read_corpus(folder, on_bad="skip")]

@@ -10,8 +10,9 @@ from pyarrow import parquet
 
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import LINE
-from labelgrove.corpus import Document, read_corpus
-from labelgrove.corpus.rows import RowError, Separator, guess_separator
+from labelgrove.corpus import Document, parquet_batches, read_corpus
+from labelgrove.corpus.parquet_batches import batches, row_bytes
+from labelgrove.corpus.rows import RowError, Separator, guess_separator, sampled
 
 
 def write(folder: Path, content: str | bytes, name: str = "docs.csv") -> Path:
@@ -242,3 +243,61 @@ def test_parquet_with_a_value_that_unpacks_to_too_much(tmp_path):
     parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 10_000
     assert "more than 67,108,864 bytes a row in the column 'text'" in complaint(path)
+
+
+def test_parquet_with_a_long_value_that_rows_share(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelgrove.corpus.parquet.LINE", 1000)
+    texts = ["x", *["y" * 1001] * 300, "z" * 1000]  # written once, so the mean is far below
+    path = table(tmp_path, {"text": texts, "labels": [["a"]] * len(texts)})
+    assert path.stat().st_size < 10_000
+    assert "row 2: the column 'text' has more than 1,000 bytes in this row" in complaint(path)
+    assert [len(d.text) for d in read(path, on_bad="skip")] == [1, 1000]
+
+
+def test_parquet_batches_are_small_where_shared_values_are_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_batches, "DECODED", 5000)
+    columns = {"text": ["y" * 1000] * 12, "labels": [["a"]] * 12}
+    sizes = [b.num_rows for b in batches(table(tmp_path, columns), ["text", "labels"])]
+    assert sizes == [5, 5, 2]
+    columns = {"text": ["y"] * 12, "labels": [["a" * 1000] * 9] * 12}
+    first = next(batches(table(tmp_path, columns), ["text", "labels"]))
+    assert pa.types.is_dictionary(first.schema.field("labels").type.value_type)
+    assert first.to_pylist()[0]["labels"] == ["a" * 1000] * 9
+
+
+def test_parquet_with_too_many_labels_in_a_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelgrove.corpus.parquet.LINE", 1000)
+    path = table(tmp_path, {"text": ["x"] * 3, "labels": [["a"], ["b"] * 300, ["c"]]})
+    assert "row 2: the column 'labels' has more than 1,000 bytes in this row" in complaint(path)
+    monkeypatch.setattr(parquet_batches, "LINE", 100)
+    assert "more than 100 bytes a row in the column 'labels'" in complaint(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(parquet_batches, "GROUP", 300)
+    assert "302 items in a row group of the column 'labels'" in complaint(path)
+
+
+def test_parquet_kinds_of_columns_and_their_bytes():
+    strings = pa.array(["ab", None, "é"])
+    assert row_bytes(strings).tolist() == [2, 0, 2]
+    assert row_bytes(strings.dictionary_encode()).tolist() == [2, 0, 2]
+    lists = pa.array([["ab", "c"], None, [], ["def"]])
+    assert row_bytes(lists).tolist() == [11, 0, 0, 7]
+    assert row_bytes(lists[3:]).tolist() == [7]
+    pairs = pa.array([["a", "b"], ["cc", "dd"]], pa.list_(pa.string(), 2))
+    assert row_bytes(pairs).tolist() == [10, 12]
+    assert row_bytes(pairs[1:]).tolist() == [12]
+    assert row_bytes(pa.array([{"x": "abc", "y": 1}])).tolist() == [7]
+    assert row_bytes(pa.array([[("k", "abc")]], pa.map_(pa.string(), pa.string()))).tolist() == [8]
+
+
+def test_parquet_with_values_that_share_beginnings(tmp_path):
+    path = tmp_path / "docs.parquet"
+    columns = {"text": ["x" * 500 + str(i) for i in range(300)], "labels": ["a"] * 300}
+    encoding = {"text": "DELTA_BYTE_ARRAY"}
+    parquet.write_table(pa.table(columns), path, use_dictionary=False, column_encoding=encoding)
+    assert [d.text for d in read(path)] == columns["text"]
+
+
+def test_a_separator_is_guessed_from_few_cells_if_they_are_long(monkeypatch):
+    monkeypatch.setattr("labelgrove.corpus.rows.LINE", 10)
+    assert sampled(["aaaaaa"] * 5) == ["aaaaaa"] * 2

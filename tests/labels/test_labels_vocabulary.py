@@ -264,3 +264,23 @@ def test_a_file_that_is_a_concept_itself_is_refused(tmp_path: Path) -> None:
     text = "<> a <http://www.w3.org/2004/02/skos/core#Concept> .\n"
     with pytest.raises(InputError, match="says of itself"):
         read_vocabulary(written(tmp_path / "labels.ttl", text))
+
+
+@pytest.mark.parametrize("suffix", [".ttl", ".rdf"])
+def test_a_thesaurus_with_a_very_long_line_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("labelgrove.core.files.LINE", 100)
+    path = tmp_path / f"bomb{suffix}.gz"
+    path.write_bytes(gzip.compress(b"<" * 101))
+    with pytest.raises(BadRowError, match="break the file into shorter lines") as raised:
+        read_vocabulary(path)
+    assert "document" not in str(raised.value)
+
+
+def test_a_table_of_labels_with_a_very_long_line_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelgrove.core.files.LINE", 100)
+    with pytest.raises(BadRowError, match="write each label on a line of its own"):
+        read_vocabulary(written(tmp_path / "labels.tsv", "a" * 101))

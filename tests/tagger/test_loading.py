@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+import numpy as np
 import pytest
 from folder_changes import sealed
 
@@ -88,3 +89,40 @@ def test_a_file_that_the_manifest_omits_is_refused(tmp_path):
     (tmp_path / "t" / "thresholds" / "by_hand.npy").write_bytes(b"")
     with pytest.raises(DamagedError, match=r"does not list: .*thresholds"):
         Tagger.load(tmp_path / "t")
+
+
+def altered(folder, path, change):
+    """Change a file of a saved tagger, with a manifest that fits."""
+    with sealed(folder):
+        change(folder / path)
+    return folder
+
+
+def empty_array(path):
+    np.save(path, np.load(path)[:0])
+
+
+def reverse_bytes(path):
+    np.save(path, np.load(path)[::-1])
+
+
+def huge_min_length(path):
+    values = json.loads(path.read_text("utf-8"))
+    values["settings"][1]["min_length"] = 2**63
+    path.write_text(json.dumps(values))
+
+
+ALTERED = [
+    ("labels/counts.npy", empty_array, "with counts of 0 labels"),
+    ("model/neighbours/documents/letters.npy", reverse_bytes, "texts.bytes are not UTF-8"),
+    ("features/text/values.json", huge_min_length, "min_length must be .* no more than 2.62"),
+]
+
+
+@pytest.mark.parametrize(("path", "change", "problem"), ALTERED)
+def test_an_altered_tagger_is_refused_when_it_is_loaded(tmp_path, path, change, problem):
+    texts = [f"Über {label}, Nummer {i}" for i in range(10) for label in ("Bären", "Öl")]
+    folder = tmp_path / "t"
+    Tagger("knn").fit(texts, [["a"], ["b"]] * 10).save(folder)
+    with pytest.raises(DamagedError, match=problem):
+        Tagger.load(altered(folder, path, change))

@@ -91,3 +91,10 @@ def test_saved_loaded_cloned(tmp_path):
     for loaded in (Given.load(tmp_path / "given"), FEATURIZERS.read(tmp_path / "given")):
         assert loaded.transform(TEXTS).shape == (3, 6)
     assert clone(given).get_params() == {"n_features": 6, "threads": None}
+
+
+@pytest.mark.parametrize("fit", [Given.fit, Given.fit_transform])
+def test_an_index_far_beyond_what_there_is_is_refused(fit):
+    with pytest.raises(InputError, match="the greatest index is 1,999,999,999, but the 1 texts"):
+        fit(Given(), ["1999999999:1"])
+    assert Given(n_features=2_000_000_000).fit(["1999999999:1"]).n_features_ == 2_000_000_000

@@ -24,6 +24,8 @@ CHUNK = 1 << 18
 LINE = 1 << 26  # bytes of a line; a book has a million or two
 WHOLE = 1 << 30  # bytes of a file that is read whole
 ZSTD_PIECE = 1 << 10  # a block of 4 bytes may hold 128 KiB, so this many bytes give 32 MiB at most
+ONE_DOCUMENT = "write each document on a line of its own, and cut longer texts"
+SHORTER_LINES = "break the file into shorter lines, and leave out what is not needed"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -47,18 +49,18 @@ def check_file(path: Path) -> None:
         raise InputError(f"{path} is not a file; it must be one, since it is read more than once")
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(path: Path, advice: str = ONE_DOCUMENT) -> Iterator[bytes]:
     """Yield the lines of a file with their line ends, without a byte order mark.
 
     A file that cannot be opened or decompressed raises, and so does one with a line of more than
-    `LINE` bytes; the error has the number of the line.
+    `LINE` bytes; the error has the number of the line, and ``advice`` what to do about it.
     """
     number = 0
     try:
         with _opened(path) as stream:
             for line in iter(partial(stream.readline, LINE + 1), b""):
                 if len(line) > LINE:
-                    raise _too_long(path, number + 1)
+                    raise _too_long(path, number + 1, advice)
                 if number == 0:
                     line = _without_mark(line, path)
                 number += 1
@@ -82,7 +84,7 @@ def lines(path: Path) -> Iterator[bytes]:
 def content(path: Path, most: int = WHOLE) -> bytes:
     """Return a whole file, decompressed; one of more than ``most`` bytes raises."""
     pieces, size = [], 0
-    for line in lines(path):
+    for line in lines(path, SHORTER_LINES):
         size += len(line)
         if size > most:
             packed = " once it is decompressed" if path.suffix.lower() in COMPRESSIONS else ""
@@ -95,13 +97,8 @@ def content(path: Path, most: int = WHOLE) -> bytes:
     return b"".join(pieces)
 
 
-def _too_long(path: Path, number: int) -> BadRowError:
-    return BadRowError(
-        f"the line has more than {LINE:,} bytes; write each document on a line of its own, and cut "
-        "longer texts",
-        str(path),
-        number,
-    )
+def _too_long(path: Path, number: int, advice: str) -> BadRowError:
+    return BadRowError(f"the line has more than {LINE:,} bytes; {advice}", str(path), number)
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:

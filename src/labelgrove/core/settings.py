@@ -31,6 +31,7 @@ WORDS = {
     Any: "anything",
 }
 WHOLE, FRACTIONAL = (int, np.integer), (float, np.floating)
+HUGE = 2**62  # a whole number beyond it fits no array
 LOWER, UPPER = ("least", "above"), ("most", "below")
 
 
@@ -89,6 +90,8 @@ class Setting:
                 and (not _is_number(value) or self._inside(value))
                 and (self.rule is None or self.rule.holds(value))
             )
+        if allowed and self.rule is None and isinstance(value, int) and abs(value) > HUGE:
+            return f"{self.words}, and no more than 2^62"
         return None if allowed else self.words
 
     @property
@@ -181,12 +184,12 @@ def sizes(example: Sequence[int]) -> Rule:
     def holds(value: Any) -> bool:
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
             return False
-        return all(isinstance(each, int | np.integer) and each >= 1 for each in value)
+        return all(isinstance(each, int | np.integer) and 1 <= each <= HUGE for each in value)
 
     return Rule(holds, f"a list of whole numbers from 1, such as {list(example)}")
 
 
-POWER_OF_TWO = Rule(lambda n: n >= 2 and n & (n - 1) == 0, "a power of two, such as 8")
+POWER_OF_TWO = Rule(lambda n: 2 <= n <= HUGE and n & (n - 1) == 0, "a power of two, such as 8")
 
 SEED: Any = setting(
     0,

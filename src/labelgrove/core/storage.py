@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -249,8 +250,10 @@ def write_text(path: Path, text: str) -> None:
             path.write_text(text, "utf-8", "surrogateescape")
             return
         target = path.resolve()
-        # a name of this process; long names must not become too long by it
-        temporary = target.with_name(f".{target.name[:50]}-{os.getpid()}.part")
+        # a name of this writer: ids of processes return, and what a killed one left may be there;
+        # long names must not become too long by it
+        own = f"{os.getpid()}-{secrets.token_hex(4)}"
+        temporary = target.with_name(f".{target.name[:50]}-{own}.part")
         with temporary.open("x", encoding="utf-8", errors="surrogateescape") as file:
             try:
                 file.write(text)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from labelgrove.core import checks
 
+BLOCK = 1 << 22  # bytes that are decoded at once to see whether they are UTF-8
+
 
 class PackedStrings(Sequence[str]):
     """Strings that are decoded only when they are asked for.
@@ -53,6 +55,7 @@ class PackedStrings(Sequence[str]):
         last = int(ends[-1]) if len(ends) else 0
         if last != len(utf8) or (len(ends) and ends[0] < 0) or checks.falls(ends):
             raise ValueError(f"{name}.ends must rise to {len(utf8):,}, and does not")
+        _check_utf8(name, utf8, ends)
         return cls(utf8, ends)
 
     @classmethod
@@ -87,3 +90,28 @@ class PackedStrings(Sequence[str]):
         number = range(len(self))[i]
         start = int(self.ends[number - 1]) if number else 0
         return self.utf8[start : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")
+
+
+def _check_utf8(name: str, utf8: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+    """Refuse bytes (m,) that are not UTF-8, and ends (n,) within a character."""
+    first = 0
+    while first < len(utf8):
+        block = utf8[first : first + BLOCK].tobytes()
+        size = len(block)
+        if first + size < len(utf8):  # a cut within a character goes before it
+            size = max((i for i in range(size - 4, size) if not _inside(block[i])), default=size)
+        try:
+            block[:size].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{name}.bytes are not UTF-8 at byte {first + error.start:,}"
+            ) from None
+        first += size
+    starts = ends[ends < len(utf8)]
+    if _inside(utf8[starts]).any():
+        raise ValueError(f"{name}.ends cut a character")
+
+
+def _inside(byte: Any) -> Any:
+    """Tell whether a byte, or each of several, continues a character."""
+    return (byte & 0xC0) == 0x80

@@ -116,6 +116,7 @@ class AnnifFolder(CorpusReader):
     def _rows(self) -> Iterator[Document | BadRowError]:
         for text in sorted(self._path.glob("*.txt")):
             try:
+                _check_regular(text)
                 written = content(text, LINE).decode()
                 labels = self._labels(text)
             except UnicodeDecodeError as error:
@@ -130,7 +131,8 @@ class AnnifFolder(CorpusReader):
     def _labels(self, text: Path) -> tuple[str, ...]:
         for suffix in (".tsv", ".key"):
             path = text.with_suffix(suffix)
-            if path.is_file():
+            if path.exists():
+                _check_regular(path)
                 return _read_labels(path)
         if self._labelled:
             raise BadRowError(
@@ -139,6 +141,12 @@ class AnnifFolder(CorpusReader):
                 str(text),
             )
         return ()
+
+
+def _check_regular(path: Path) -> None:
+    """Raise for what may never end: a pipe, or a link to a device."""
+    if not path.is_file():
+        raise BadRowError("this is not a regular file; remove it, or put a file there", str(path))
 
 
 def _read_labels(path: Path) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import LINE, check_file
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
-
-BATCH = 128  # rows decoded at once; each may be a long text that takes few bytes in the file
+from labelgrove.corpus.parquet_batches import batches, row_bytes
+from labelgrove.corpus.rows import Fields, RowError, Separator, guess_separator, sampled
 
 
 class Parquet(CorpusReader):
@@ -75,10 +73,9 @@ class Parquet(CorpusReader):
             with parquet.ParquetFile(self._path) as file:
                 present = file.schema_arrow.names
                 self._check(present)
-                used = [name for name in columns or self._fields.names() if name in present]
-                self._check_size(file.metadata, used)
-                for batch in file.iter_batches(BATCH, columns=used):
-                    yield from _listed(batch)
+            used = [name for name in columns or self._fields.names() if name in present]
+            for batch in batches(self._path, used):
+                yield from _listed(batch)
         except (pyarrow.ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(
@@ -91,38 +88,41 @@ class Parquet(CorpusReader):
         except RowError as problem:
             raise BadRowError(str(problem), self.name) from problem
 
-    def _check_size(self, metadata: Any, used: list[str]) -> None:
-        """Raise for values that would fill the memory once they are decompressed."""
-        for i in range(metadata.num_row_groups):
-            group = metadata.row_group(i)
-            for column in map(group.column, range(group.num_columns)):
-                name = column.path_in_schema.partition(".")[0]
-                if name in used and column.total_uncompressed_size > LINE * max(group.num_rows, 1):
-                    raise InputError(
-                        f"{self._path} has more than {LINE:,} bytes a row in the column {name!r}; "
-                        "cut the texts"
-                    )
-
     def _find_separator(self) -> Separator:
         if self._separator is None:
             labels = self._fields.labels
-            rows = islice(self._records([labels]), SAMPLE)
-            cells = [row.get(labels) for row in rows if isinstance(row, dict)]
+            rows = (row for row in self._records([labels]) if isinstance(row, dict))
             try:
-                self._separator = guess_separator(cells)
+                self._separator = guess_separator(sampled(row.get(labels) for row in rows))
             except RowError as problem:
                 raise BadRowError(str(problem), self.name) from problem
         return self._separator
 
 
 def _listed(batch: Any) -> Iterator[dict[str, Any] | RowError]:
+    """Yield the rows of a batch, all together or, if they are long, one by one."""
+    sizes = {name: row_bytes(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    if sum(int(each.sum()) for each in sizes.values()) <= LINE:
+        try:
+            yield from batch.to_pylist()
+            return
+        except UnicodeDecodeError:
+            pass  # some row is bad: find out which, one at a time
+    for i in range(batch.num_rows):
+        long = next((name for name, each in sizes.items() if each[i] > LINE), None)
+        yield _row(batch, i) if long is None else _too_long(long)
+
+
+def _too_long(column: str) -> RowError:
+    return RowError(
+        f"the column {column!r} has more than {LINE:,} bytes in this row; cut the text, or the "
+        "list of labels"
+    )
+
+
+def _row(batch: Any, i: int) -> dict[str, Any] | RowError:
     try:
-        yield from batch.to_pylist()
-    except UnicodeDecodeError:  # some row is bad: find out which, one at a time
-        for i in range(batch.num_rows):
-            try:
-                row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
-            except UnicodeDecodeError:
-                yield RowError("the row is not UTF-8; convert it to UTF-8")
-            else:
-                yield row
+        row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
+    except UnicodeDecodeError:
+        return RowError("the row is not UTF-8; convert it to UTF-8")
+    return row

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
+from labelgrove.core.files import LINE
 from labelgrove.core.types import Document
 
 DIGITS = 100  # of a number; no label, feature or document needs more
@@ -230,6 +232,19 @@ class Separator:
         else:
             pieces = cell.split(self.mark)
         return [piece for piece in map(str.strip, pieces) if piece]
+
+
+def sampled(cells: Iterable[object]) -> list[object]:
+    """Return the cells that a separator is guessed from; few if they are very long."""
+    taken: list[object] = []
+    size = 0
+    for cell in islice(cells, SAMPLE):
+        if isinstance(cell, str):
+            size += len(cell)
+            taken.append(cell)
+        if size > LINE:
+            break
+    return taken
 
 
 def guess_separator(cells: Sequence[object]) -> Separator:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import LINE, check_file, lines
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import SAMPLE, Fields, RowError, Separator, guess_separator
+from labelgrove.corpus.rows import Fields, RowError, Separator, guess_separator, sampled
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -138,9 +137,9 @@ class TableFile(CorpusReader):
 
     def _find_separator(self, delimiter: str) -> Separator:
         if self._separator is None:
-            rows = islice(self._records(delimiter), SAMPLE)
-            cells = [row.get(self._fields.labels) for _, row in rows if isinstance(row, dict)]
+            rows = (row for _, row in self._records(delimiter) if isinstance(row, dict))
             try:
+                cells = sampled(row.get(self._fields.labels) for row in rows)
                 self._separator = guess_separator(cells)
             except RowError as problem:
                 raise BadRowError(str(problem), self.name) from problem

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from labelgrove.labels.space import LabelSpace
 
 COLUMNS = ("id", "name", "parents", "description", "alternatives")
+ONE_LABEL = "write each label on a line of its own, and cut longer descriptions"
 SUFFIXES = (".tsv", ".ttl", ".rdf", ".xml", ".nt")
 
 
@@ -103,7 +104,7 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line that is not empty."""
-    for number, raw in enumerate(lines(path), 1):
+    for number, raw in enumerate(lines(path, ONE_LABEL), 1):
         try:
             line = raw.decode().rstrip("\r\n")
         except UnicodeDecodeError as error:

@@ -90,6 +90,10 @@ class FittedState:
                 f"a model of {n_labels:,} labels with {len(self.labels):,} labels and "
                 f"{len(self.featurizers):,} views of the text"
             )
+        if self.labels.n_labels != n_labels:
+            raise ValueError(
+                f"a model of {n_labels:,} labels with counts of {self.labels.n_labels:,} labels"
+            )
         for name in UNTUNED:
             checks.number(f"thresholds {name}", self.thresholds[name])
         if self.by_label is not None:

@@ -19,6 +19,8 @@ from labelgrove.text.batches import RowBlock, batches, in_order, stack
 
 MAX_DIGITS = 20
 MAX_WIDTH = int(np.iinfo(np.int32).max)
+WIDE = 1 << 26  # columns that models can always hold in memory
+GAPS = 64  # columns for each pair, where there are more
 _MAX_VALUE = float(np.finfo(np.float32).max)
 _PAIR = re.compile(r"(\d+):([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 
@@ -56,18 +58,20 @@ class Given(Featurizer):
 
     def fit(self, texts: Iterable[str], labels: object = None) -> Self:
         """Learn the number of columns; ``texts`` is read once."""
-        n_texts, width = 0, 0
+        n_texts, width, n_pairs = 0, 0, 0
         for part in self._parse(texts, self._limit()):
             n_texts += len(part.indptr) - 1
             width = max(width, int(part.columns.max(initial=-1)) + 1)
-        self._learn(n_texts, width)
+            n_pairs += len(part.columns)
+        self._learn(n_texts, width, n_pairs)
         return self
 
     def fit_transform(self, texts: Iterable[str], labels: object = None) -> csr_array:
         """Learn the number of columns and return the rows; ``texts`` is read once."""
         parts = list(self._parse(texts, self._limit()))
         width = max((int(part.columns.max(initial=-1)) + 1 for part in parts), default=0)
-        self._learn(sum(len(part.indptr) - 1 for part in parts), width)
+        n_texts = sum(len(part.indptr) - 1 for part in parts)
+        self._learn(n_texts, width, sum(len(part.columns) for part in parts))
         return stack(parts, self.n_features_, tidy=False)
 
     def transform(self, texts: Iterable[str]) -> csr_array:
@@ -92,11 +96,17 @@ class Given(Featurizer):
         self.check_settings()
         return self.n_features or MAX_WIDTH
 
-    def _learn(self, n_texts: int, width: int) -> None:
+    def _learn(self, n_texts: int, width: int, n_pairs: int) -> None:
         if not n_texts:
             raise InputError("there are no texts to learn from")
         if not width:
             raise InputError(f"the {n_texts:,} texts hold no pairs such as '12:0.5'")
+        if self.n_features is None and width > max(WIDE, GAPS * n_pairs):
+            raise InputError(
+                f"the greatest index is {width - 1:,}, but the {n_texts:,} texts hold {n_pairs:,} "
+                "pairs, and models need memory for every column up to it: number the columns from "
+                "0 without gaps, or set n_features if there are as many"
+            )
         self.n_features_ = self.n_features or width
 
     def _parse(self, texts: Iterable[str], limit: int, drop: bool = False) -> Iterator[RowBlock]:
