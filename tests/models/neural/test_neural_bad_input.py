@@ -155,7 +155,7 @@ def test_settings_changed_later_are_checked_before_the_texts_are_read():
 
     late = tagger()
     late.model.set_params(batch=0)
-    with pytest.raises(InputError, match="batch must be a whole number from 1, got 0"):
+    with pytest.raises(InputError, match="batch must be a whole number from 1, or None, got 0"):
         late.fit(texts(), texts())
 
 

@@ -239,7 +239,8 @@ def test_a_label_that_came_later_is_found_by_its_neighbours(data, tmp_path):
     vocabulary = Words(length=64).fit([*known_answer(200)[0], *texts])
     X = vocabulary.transform(known_answer(200)[0])
     context = FitContext(labels=space, featurizers={"text": vocabulary})
-    model = TReaderXml(**{**SMALL, "neighbours": 3, "epochs": 3}).fit(X, Y, context=context)
+    settings = {**SMALL, "vectors": "random", "neighbours": 3, "epochs": 3}
+    model = TReaderXml(**settings).fit(X, Y, context=context)
     before = model.rank(X[:30], 12)
     new = csr_array(([1.0, 1.0], ([0, 1], [12, 12])), shape=(2, 13))
     more = model.remember(vocabulary.transform(texts), new)

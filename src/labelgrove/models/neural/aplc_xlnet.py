@@ -72,7 +72,7 @@ class AplcXlnet(FineTuning, NeuralClassifier):
 
     def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
         return pooled_scorer(
-            reader, start, self.hidden, nn.Tanh(), self.dropout, self.clusters, self.batch,
+            reader, start, self.hidden, nn.Tanh(), self.dropout, self.clusters, self.at_once,
             self.decay, self.gate_loss,
         )  # fmt: skip
 

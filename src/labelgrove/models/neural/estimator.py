@@ -118,7 +118,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     def _candidates(self, n_labels: int) -> Candidates:
         """Return which of so many labels are judged where there is no first stage: here all."""
-        return AllLabels(self.batch)
+        return AllLabels(self.at_once)
 
     @property
     def _may_grow_trees(self) -> bool:
@@ -195,10 +195,15 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
         found = self._candidates(n_labels) if not two_stages else FirstStageLabels(
-            self.new_first(), self.candidates, self.folds, self.batch, self.ensemble, self.seed
+            self.new_first(), self.candidates, self.folds, self.at_once, self.ensemble, self.seed
         )  # fmt: skip
-        found.use(self.batch or MOST, self.threads)
+        found.use(self.at_once, self.threads)
         return found
+
+    @property
+    def at_once(self) -> int:
+        """Texts that are ranked at once."""
+        return self.batch or MOST
 
     def _batch_for(self, n_documents: int) -> int:
         """Return how many of so many documents learn together."""
@@ -406,10 +411,11 @@ class NeuralClassifier(NeuralSettings, Classifier):
         trial = self._trial()
         trial.input_ = self._input()
         tokens, device = trial._tokens(X), device_of(self.device)
-        trial.set_params(batch=self._batch_for(len(tokens)))
+        batch = self._batch_for(len(tokens))
+        trial.set_params(batch=batch)
         needed = self._memory(tokens, Y)
         estimate.check(needed, device, trial.input_.saves_memory)
-        few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * trial.batch]
+        few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
         began = time.perf_counter()
         trial.fit(X[few], Y[few], context=quiet)
@@ -445,7 +451,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
     def _ready(self) -> Iterator[torch.device]:
         """Let the networks be where they should be, to be asked and not to learn."""
         device = device_of(self.device)
-        self.candidates_.use(self.batch or MOST, self.threads)
+        self.candidates_.use(self.at_once, self.threads)
         for network in self.networks_:
             network.to(device).eval()
         with limited_threads(self.threads), torch.inference_mode():

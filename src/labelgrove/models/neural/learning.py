@@ -21,7 +21,7 @@ from labelgrove.models.neural.network import Chosen, Network
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.scorers.base import Positives
 from labelgrove.models.neural.texts import Texts
-from labelgrove.models.neural.training.batches import bucketed
+from labelgrove.models.neural.training.batches import batch_for, bucketed
 from labelgrove.models.neural.training.loop import Objective
 from labelgrove.models.neural.training.settings import Training
 
@@ -86,7 +86,8 @@ class LabelObjective(Objective):
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
         """Return batches of documents of which a like number of tokens is read."""
         random = generator(self._training.seed, "batches", epoch)
-        return bucketed(self._texts.lengths, self._training.batch, random)
+        size = self._training.batch or batch_for(len(self._texts))
+        return bucketed(self._texts.lengths, size, random)
 
     def loss(self, network: nn.Module, rows: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of a batch."""

@@ -51,7 +51,6 @@ from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 from labelgrove.models.neural.training.settings import (
-    BATCH_BY_DOCUMENTS,
     LEVEL_AVERAGE_FROM,
     LEVEL_EPOCHS,
 )
@@ -62,7 +61,7 @@ class LightAttention(NeuralClassifier):
 
     name: ClassVar[str] = "lightattention"
 
-    batch = BATCH_BY_DOCUMENTS
+    batch = None
     learning_rate = 5e-3
     schedule = "linear"
     prior = "frequency"
@@ -134,11 +133,11 @@ class LightAttention(NeuralClassifier):
     def _candidates(self, n_labels: int) -> Candidates:
         if self.sampler == "uniform" or self.sampler == "all":
             drawn = self.candidates if self.sampler == "uniform" else None
-            return AllLabels(self.batch, self.ensemble, drawn)
+            return AllLabels(self.at_once, self.ensemble, drawn)
         if n_labels <= self.max_leaf:
-            return AllLabels(self.batch, self.ensemble, why=too_few(n_labels, self.max_leaf))
+            return AllLabels(self.at_once, self.ensemble, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
-            self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
+            self.at_once, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.candidates, choice=self.sampler, budget=self.candidates,
             negatives=self.negatives, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
         )  # fmt: skip

@@ -114,11 +114,11 @@ class LightXml(FineTuning, NeuralClassifier):
 
     def _candidates(self, n_labels: int) -> Candidates:
         if n_labels <= self.together:
-            return AllLabels(self.batch)
+            return AllLabels(self.at_once)
         if n_labels <= self.max_leaf:
-            return AllLabels(self.batch, why=too_few(n_labels, self.max_leaf))
+            return AllLabels(self.at_once, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
-            self.batch, self.max_leaf, 2, self._n_levels, self._kept,
+            self.at_once, self.max_leaf, 2, self._n_levels, self._kept,
             judged=self.candidates, choice="generated", budget=self.candidates,
             seed=self.seed, threads=self.threads,
         )  # fmt: skip

@@ -227,7 +227,7 @@ class TReaderXml(NeuralClassifier):
     def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
         shares = self.clusters if self._clustered(len(start.counts)) else None
         return pooled_scorer(
-            reader, start, self.bottleneck, nn.Identity(), self.dropout, shares, self.batch,
+            reader, start, self.bottleneck, nn.Identity(), self.dropout, shares, self.at_once,
             self.decay,
         )  # fmt: skip
 

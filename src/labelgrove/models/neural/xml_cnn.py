@@ -66,7 +66,14 @@ class XmlCnn(NeuralClassifier):
     def _scorer(self, reader: Reader, start: LabelStart) -> PooledScorer:
         shares = self.clusters if self.output == "clusters" else None
         return pooled_scorer(
-            reader, start, self.bottleneck, nn.ReLU(), self.dropout, shares, self.batch, self.decay
+            reader,
+            start,
+            self.bottleneck,
+            nn.ReLU(),
+            self.dropout,
+            shares,
+            self.at_once,
+            self.decay,
         )
 
     @classmethod

@@ -145,9 +145,9 @@ class XrTransformer(FineTuning, NeuralClassifier):
 
     def _candidates(self, n_labels: int) -> Candidates:
         if n_labels <= self.max_leaf:
-            return AllLabels(self.batch, why=too_few(n_labels, self.max_leaf))
+            return AllLabels(self.at_once, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
-            self.batch, self.max_leaf, self.branching, self._n_levels, self._kept,
+            self.at_once, self.max_leaf, self.branching, self._n_levels, self._kept,
             judged=self.parents * max(self.max_leaf, self.branching), seed=self.seed,
             threads=self.threads, view=LINEAR,
         )  # fmt: skip
@@ -198,7 +198,7 @@ class XrTransformer(FineTuning, NeuralClassifier):
         texts = Texts(self._tokens(X, self.n_terms_), windows)
         n = len(texts) if windows is None else int(windows.count(texts.tokens).sum())
         with self._reading() as device, (progress or Silent()).task("encoding", n) as task:
-            return unit_vectors(self.reader_, texts, self.batch, device, task.advance)
+            return unit_vectors(self.reader_, texts, self.at_once, device, task.advance)
 
     @contextmanager
     def _reading(self) -> Iterator[torch.device]:

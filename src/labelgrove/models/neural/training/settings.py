@@ -18,21 +18,17 @@ LEVEL_EPOCHS: int | None = setting(
 LEVEL_AVERAGE_FROM: int | None = setting(
     None, "average_from of the levels below the first; None for that of the first.", least=0
 )
-# the setting of models whose batches depend on the number of documents
-BATCH_BY_DOCUMENTS: int = setting(
-    0,
-    "Documents per training step; 0 for so few that an epoch has 200 steps, but 16 at least and 64 "
-    "at most.",
-    least=0,
-    search=Whole(16, 128, log=True),
-)
 
 
 class Training(Configured):
     """How a network is trained; every neural model has these settings."""
 
-    batch: int = setting(
-        64, "Documents per training step.", least=1, search=Whole(16, 128, log=True)
+    batch: int | None = setting(
+        64,
+        "Documents per training step; None for so few that an epoch has 200 steps, but 16 at least "
+        "and 64 at most.",
+        least=1,
+        search=Whole(16, 128, log=True),
     )
     epochs: int = setting(20, "Passes over the documents at most.", least=1)
     learning_rate: float = setting(
