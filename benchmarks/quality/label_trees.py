@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 
 from labelgrove import models, read_corpus
 from labelgrove.labels import LabelCollector, LabelTree, label_vectors
-from labelgrove.models.neural.candidates.tree import tfidf_of
 from labelgrove.text import Tfidf, Words
+from labelgrove.text.token_weights import rarity_of, tfidf_of
 
 TRAIN, HELD, LEAF, KEPT = 4_000, 1_000, 64, 15
 
@@ -54,7 +54,10 @@ def compared(documents, lengths, seed):
         words = Words(length=length).fit_transform(texts[:TRAIN])
         counts = words.bag()
         counts.data = np.log1p(counts.data)
-        features |= {f"{length} words, counts": counts, f"{length} words, tf-idf": tfidf_of(words)}
+        features |= {
+            f"{length} words, counts": counts,
+            f"{length} words, tf-idf": tfidf_of(words, rarity_of(words)),
+        }
     return {told: judged(own, X, Y, seed) for told, own in features.items()}
 
 

@@ -248,8 +248,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
                 told = ", ".join(map(str, network.scorer.clusters))
                 context.run.progress.say(f"labels in each cluster: {told}")
             training = self._training_of(below=step.above is not None)
-            batch = self._batch_for(len(data.texts))
-            training.set_params(seed=self.seed + step.member, batch=batch)
+            training.set_params(seed=self.seed + step.member)
             objective = self._objective(step, data, training)
             folder = context.run.folder and context.run.folder / step.title
             run = replace(context.run, folder=folder)

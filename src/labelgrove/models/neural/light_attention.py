@@ -50,10 +50,7 @@ from labelgrove.models.neural.readers.base import Reader
 from labelgrove.models.neural.readers.settings import TABLES, UNITS
 from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
-from labelgrove.models.neural.training.settings import (
-    LEVEL_AVERAGE_FROM,
-    LEVEL_EPOCHS,
-)
+from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
 
 class LightAttention(NeuralClassifier):

@@ -20,8 +20,9 @@ from labelgrove.core import checks, storage
 from labelgrove.core.estimator import Featurizer
 from labelgrove.core.features import TokenSequences
 from labelgrove.labels import LabelTree, label_vectors
-from labelgrove.labels.vectors import keep_heaviest, normalised
+from labelgrove.labels.vectors import keep_heaviest
 from labelgrove.text import PAD, UNK
+from labelgrove.text.token_weights import rarity_of, tfidf_of
 
 if TYPE_CHECKING:
     from labelgrove.labels import LabelSpace
@@ -133,7 +134,7 @@ class Teacher:
             Turns names into words.
         """
         n_known, n_labels = self.above.shape[0], Y.shape[1]
-        heaviest = _heaviest(label_vectors(_weighed(X, self.rarity), Y), self.words.shape[1])
+        heaviest = _heaviest(label_vectors(tfidf_of(X, self.rarity), Y), self.words.shape[1])
         old = self.words[:n_known]
         known = np.where((old == PAD).all(axis=1, keepdims=True), heaviest[:n_known], old)
         if self.given and labels is not None:
@@ -204,8 +205,8 @@ def new_teacher(
     seed, threads
         Of the clusters.
     """
-    n_labels, rarity = Y.shape[1], _rarity(X)
-    vectors = label_vectors(_weighed(X, rarity), Y)
+    n_labels, rarity = Y.shape[1], rarity_of(X)
+    vectors = label_vectors(tfidf_of(X, rarity), Y)
     words = _heaviest(vectors, length)
     if hierarchy and labels is not None and len(labels.parents.indices):
         rest = np.full((len(labels) - n_labels, length), PAD, np.int32)
@@ -263,19 +264,3 @@ def _heaviest(vectors: csr_array, length: int) -> NDArray[np.int32]:
     found = np.full((kept.shape[0], length), PAD, np.int32)
     found[rows, places] = kept.indices[order]
     return found
-
-
-def _rarity(X: TokenSequences) -> NDArray[np.float32]:
-    """Return how rare words are, shape (n_words,); what is no word of its own counts nothing."""
-    counts = np.bincount(X.bag().indices, minlength=X.n_terms)
-    found = np.log((1 + len(X)) / (1 + counts)) + 1
-    found[: UNK + 1] = 0.0
-    return found.astype(np.float32)
-
-
-def _weighed(X: TokenSequences, rarity: NDArray[np.float32]) -> csr_array:
-    """Return tf-idf of words, shape (n, n_words)."""
-    bags = X.bag()
-    bags.data = (1 + np.log(bags.data)) * rarity[bags.indices]
-    bags.eliminate_zeros()
-    return normalised(bags)

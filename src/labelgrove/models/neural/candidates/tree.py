@@ -30,6 +30,7 @@ from labelgrove.models.neural.readers.base import Batch, Reading
 from labelgrove.models.neural.scorers.base import Scorer
 from labelgrove.models.neural.texts import Texts, device_of_network, rank_in_batches
 from labelgrove.models.neural.training.checkpoint import checksum
+from labelgrove.text.token_weights import rarity_of, tfidf_of
 
 TREE = "tree"  # the view of which label trees are grown
 
@@ -301,7 +302,7 @@ class TreeLabels(Candidates):
         known = isinstance(X, Views) and self.view in X
         given = X[self.view if known else "text"] if isinstance(X, Views) else X
         if isinstance(given, TokenSequences):
-            return tfidf_of(given)
+            return tfidf_of(given, rarity_of(given))
         if not isinstance(given, csr_array):
             raise InputError(
                 f"the view {self.view!r} must be sparse, such as tf-idf, not "
@@ -444,24 +445,6 @@ def too_few(n_labels: int, max_leaf: int) -> str:
         f"{n_labels:,} labels are no more than a cluster holds (max_leaf={max_leaf:,}): all are "
         "judged"
     )
-
-
-def tfidf_of(tokens: TokenSequences) -> csr_array:
-    """Return tf-idf of token sequences, weighted as `labelgrove.text.Tfidf` does.
-
-    Rows are not brought to length 1.
-
-    Examples
-    --------
-    >>> tfidf_of(TokenSequences(np.array([0, 1, 1, 0]), np.array([0, 3, 4]), 2)).toarray().round(2)
-    array([[1.  , 2.38],
-           [1.  , 0.  ]], dtype=float32)
-    """
-    bags = tokens.bag()
-    counts = np.bincount(bags.indices, minlength=tokens.n_terms)
-    rarity = (np.log((1 + len(tokens)) / (1 + counts)) + 1).astype(np.float32)
-    bags.data = (1 + np.log(bags.data)) * rarity[bags.indices]
-    return bags
 
 
 def mean_ranking(rankings: Sequence[Ranking], k: int) -> Ranking:

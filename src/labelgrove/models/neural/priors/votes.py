@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -103,10 +104,15 @@ class VotePrior:
         labels = np.full((len(rows), width), n_labels, np.int64)
         gains = np.zeros((len(rows), width), np.float32)
         labels[texts, places] = columns
-        unvoted = self._shifts(np.zeros(n_labels), self.shares)
-        gains[texts, places] = self._shifts(votes, self.shares[columns]) - unvoted[columns]
-        found = (labels, gains, unvoted.astype(np.float32))
+        shifts = self._shifts(votes, self.shares[columns])
+        gains[texts, places] = shifts - self._unvoted[columns]
+        found = (labels, gains, self._unvoted.astype(np.float32))
         return BatchVotes(*map(torch.from_numpy, found))
+
+    @cached_property
+    def _unvoted(self) -> NDArray[np.float64]:
+        """The shifts of labels without votes, shape (L,), which all batches share."""
+        return self._shifts(np.zeros(len(self.shares)), self.shares)
 
     def _shifts(
         self, votes: NDArray[np.floating], shares: NDArray[np.floating]
