@@ -42,7 +42,7 @@ SETS = ("reuters", "arxiv", "debtags", "congress", "tibkat", "finna")
 TEST = 1500  # documents
 ALL = 0  # the size that stands for all training documents
 ENCODED = 128  # tokens that the sentence encoder reads
-NETWORK = {"length": 64, "epochs": 5, "batch": 16, "encoder_rate": 1e-4}
+NETWORK = {"length": 64, "epochs": 3, "batch": 16, "encoder_rate": 1e-4, "frozen": 3}
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5", "micro-F1", "macro-F1")
 
 
@@ -107,7 +107,7 @@ PHASES = (
     Phase("encoder", (1000, 4000), (0,), ENCODERS, ("debtags", "arxiv", "tibkat")),
     Phase("all", (ALL,), (0,), FOUR, ("reuters", "debtags", "tibkat", "arxiv", "congress")),
     Phase("seeds", (1000, 100), (1, 2), FOUR),
-    Phase("networks", (1000,), (0, 1), NETWORKS, ("debtags", "arxiv")),
+    Phase("networks", (4000,), (0, 1), (*NETWORKS, "bonsai", *ENCODERS), ("debtags", "arxiv")),
     Phase("more-seeds", (4000,), (1,), FOUR),
     Phase("largest", (ALL,), (0,), FOUR, ("finna",)),
 )

@@ -13,6 +13,7 @@ import labelgrove
 from labelgrove import models
 from labelgrove.cli.app import run
 from labelgrove.cli.recipes import settings_of
+from labelgrove.core.errors import InputError
 from labelgrove.models.contract import known_answer
 
 RECIPES = sorted((Path(labelgrove.__file__).parent / "recipes").glob("*/*.toml"))
@@ -202,3 +203,10 @@ def test_dense_vectors_of_the_text_are_a_setting_of_the_model():
     assert settings_of(recipe, []) == ({"dense_weight": 2.0}, {})
     assert recipe == {"features": {"text": {"dense_weight": 2.0}}}
     assert settings_of({}, ["near.dense=1"]) == ({}, {"near": {"dense": 1}})
+
+
+def test_one_setting_under_two_names_has_one_value():
+    same = ["text.dense=static:potion", "dense=static:potion"]
+    assert settings_of({}, same)[0] == {"dense": "static:potion"}
+    with pytest.raises(InputError, match="dense=static:potion and dense=other are the same"):
+        settings_of({}, ["text.dense=static:potion", "dense=other"])

@@ -108,7 +108,6 @@ def test_combinations_keep_the_contract(cases, check):
         ("attentionxml", {"first": "attentionxml"}, "is this model itself"),
         ("attentionxml", {"first": "bonsai", "tree": "always"}, "names the labels that are judged"),
         ("lightattention", {"first": "bonsai", "sampler": "all"}, "names the labels that are jud"),
-        ("aplc-xlnet", {"first": "bonsai"}, "has no effect with clusters"),
         ("xml-rnn", {"first": "bonsai", "output": "clusters"}, "has no effect with clusters"),
         ("xml-cnn", {"first": "bonsai", "output": "clusters"}, "has no effect with clusters"),
         ("laco", {"encoder": "words"}, "only a transformer can: set joint=false"),
@@ -149,6 +148,8 @@ OTHERS = {
                                                             "lora": 2}),
     "a teacher on a transformer": ("treaderxml", {**BERT, "bottleneck": 8, "heads": 2}),
     "a transformer instead of convolutions": ("xml-cnn", {**BERT, "bottleneck": 8}),
+    "aplc-xlnet behind a first stage": ("aplc-xlnet", {"encoder": "words", "units": 8, "hidden": 8,
+                                        "vector_size": 8, **FIRST}),
     "label clusters on static vectors": ("aplc-xlnet", {"encoder": "static", "units": 8,
                                                         "hidden": 8}),
 }  # fmt: skip

@@ -33,6 +33,12 @@ def settings_of(
         view, dot, name = key.rpartition(".")
         (of_views.setdefault(view, {}) if dot else of_model)[name] = parse_value(text)
     of_text = of_views.get("text", {})
+    for name in OF_TEXT:
+        if name in of_text and of_model.get(name, of_text[name]) != of_text[name]:
+            raise InputError(
+                f"text.{name}={of_text[name]} and {name}={of_model[name]} are the same setting: "
+                "give one of them"
+            )
     of_model |= {name: of_text.pop(name) for name in OF_TEXT if name in of_text}
     return of_model, {view: values for view, values in of_views.items() if values}
 

@@ -203,10 +203,17 @@ class Classifier(Part):
         self.n_labels_ = int(Y.shape[1])
         return self
 
+    @property
+    def refits(self) -> bool:
+        """Whether `refit` of this fitted model learns anything from more documents."""
+        return not self.uses_validation
+
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a model that learns from all documents what this one learned from some of them.
 
-        A model may keep what it chose, such as a setting, instead of choosing again.
+        A model may keep what it chose, such as a setting, instead of choosing again. One that
+        needs held-out documents keeps what it learned with them, and only its parts that do not
+        need them learn again.
         """
         self.check_fitted()
         return self.fresh().fit(X, Y, context=context)

@@ -64,7 +64,7 @@ class ViewSpec:
     reads_names
         Fit the featurizer on the labels' names too, so that it knows words that no text has.
     learning_only
-        The model reads the view only while it learns: a fitted model does not ask for it.
+        The model asks for the view before it is fitted, and perhaps not any more once it is.
     """
 
     featurizer: str

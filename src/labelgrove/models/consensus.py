@@ -135,6 +135,26 @@ class Consensus(Classifier):
         self.partners_ = partners
 
     @property
+    def refits(self) -> bool:
+        """True where a partner learns from more documents."""
+        return any(partner.model.refits for partner in self.partners_)
+
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return a consensus whose partners that can learn from these documents."""
+        self.check_fitted()
+        context, partners = context or FitContext(), []
+        for number, (partner, named) in enumerate(zip(self.partners_, self._named(), strict=True)):
+            if partner.model.refits:
+                views = {view: name for view, (name, _) in named.items()}
+                own = own_context(context, views, f"partner{number}")
+                model = partner.model.refit(own_views(X, views), Y, context=own)
+                partner = partner._replace(model=model)
+            partners.append(partner)
+        found = self.fresh()
+        found.partners_, found.n_labels_ = partners, self.n_labels_
+        return found
+
+    @property
     def remembers(self) -> bool:  # type: ignore[override]
         """True where a partner remembers documents."""
         fitted = [partner.model for partner in getattr(self, "partners_", [])]

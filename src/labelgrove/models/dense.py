@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError
 from labelgrove.core.types import ViewSpec
 
@@ -33,3 +34,14 @@ def dense_view(name: str) -> ViewSpec:
             "Face hub behind it, or the folder or name of a sentence encoder"
         )
     return ViewSpec(featurizer, {"model": model})
+
+
+def check_dense_weight(model: Configured) -> None:
+    """Raise an error for a weight of vectors where there are no vectors."""
+    settings = model.get_params(deep=False)
+    weight = settings["dense_weight"]
+    if not settings["dense"] and weight and not model.settings()["dense_weight"].is_default(weight):
+        raise InputError(
+            f"dense_weight={weight} has no effect without vectors: give dense too, such as "
+            f"dense={PREFIX}FOLDER, or leave it out"
+        )

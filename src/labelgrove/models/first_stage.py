@@ -81,6 +81,12 @@ class FirstStage:
         own.run.progress.say(f"first stage: {self.model.name}")
         self.model.fit(own_views(X, views), Y, context=own)
 
+    def refitted(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        """Return one that learns from these documents what this one learned from others."""
+        views = self._views_to_learn
+        own = own_context(context, views, "first")
+        return type(self)(self.model.refit(own_views(X, views), Y, context=own))
+
     def rank(self, X: Features, k: int) -> Ranking:
         """Rank texts."""
         return self.model.rank(own_views(X, self.views), k)

@@ -43,6 +43,7 @@ ENOUGH = 20  # documents of which one should have the name of a label
 # of words in the name, of labels that share it, of occurrences, of the place of the first.
 UNLEARNED = (1.0, 0.0, 0.0, 0.0, 0.6, -0.5, 0.6, -0.4)
 STEM = 4  # letters that an ending leaves at least
+_LETTER = re.compile(r"[^\W\d_]")
 QUALIFIER = re.compile(r"\s*(?:\([^()]*\)|<[^<>]*>|\[[^\[\]]*\])\s*$")
 
 
@@ -211,8 +212,14 @@ class LabelMatch(Classifier):
         self.same_ = same_words(words.vocabulary, self.endings)
         lengths = self._learn_names(labels, Y.shape[1], words)
         record = self._record(X, Y, lengths)
+        names = labels.names[: Y.shape[1]]
+        if X.shape[0] < ENOUGH and not any(map(_LETTER.search, names)):
+            raise InputError(
+                f"labels have no names, only numbers such as {names[0]!r}, which texts do not "
+                "mention: give names by a vocabulary (--labels)"
+            )
         if not record.found.any() and X.shape[0] >= ENOUGH:
-            shown = ", ".join(repr(name) for name in labels.names[: Y.shape[1]][:3])
+            shown = ", ".join(map(repr, names[:3]))
             raise InputError(
                 f"no label's name, such as {shown}, stands in any of the {X.shape[0]:,} training "
                 "texts, and label-match finds labels by their names: give names in the texts' "

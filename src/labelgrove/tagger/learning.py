@@ -67,13 +67,15 @@ class TrainingTask:
         """Fit the model, and calibrate on what is held out."""
         model, context = self.learned.model, self.context
         fitted = _fit(self.learned, self.train, self.held, context)
-        if self.whole is not None and not model.uses_validation:
+        if self.whole is not None and fitted.model.refits:
             # what was calibrated is a trial; the model that is kept learns from everything
-            context.run.progress.say(f"learning from all {self.whole[1].shape[0]:,} documents")
+            who = "the linear part learns" if model.uses_validation else "learning"
+            context.run.progress.say(f"{who} from all {self.whole[1].shape[0]:,} documents")
             everything = replace(_step(context, "final"), documents=self.documents)
             final = fitted.model.refit(*self.whole, context=everything)
             fitted = replace(fitted, model=final)
-        elif self.whole is not None and self.held is not None and model.remembers:
+        stops_early = model.uses_validation  # so it has not learned from what was held out
+        if self.whole is not None and self.held is not None and model.remembers and stops_early:
             # only now: a model that knew them would find each of them when it is calibrated
             context.run.progress.say("remembering the held-out documents too")
             known = replace(context, documents=self.held_documents)
@@ -133,6 +135,7 @@ def prepare(
             for view, part in featurizers.items()
             if view in named or not part.needs_texts
         }
+        named = [*featurizers]  # names are all that can tell whether vectors know the language
     cache = FeatureCache(featurizers, run)
     views = cache.fit_transform(reader, dict.fromkeys(named, TextsAndNames(reader, vocabulary)))
     space, Y = reader.labels.finish(vocabulary)

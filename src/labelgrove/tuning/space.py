@@ -112,8 +112,9 @@ def new_space(
     wanted = {key: span for key, span in declared.items() if key not in of_model} | wanted
     if not wanted:
         raise InputError(
-            f"there is nothing to search: {model} declares no ranges that are not fixed; name a "
-            "setting to search, such as --range KEY=LOW..HIGH"
+            f"there is nothing to search: {model} declares no ranges that are not fixed; choose "
+            "another model (--model bonsai), or name a setting to search, such as --range "
+            "KEY=LOW..HIGH"
         )
     space = Space(model, wanted, of_model, of_views, {key: known[key] for key in wanted})
     _check(space)

@@ -1,6 +1,7 @@
 """A grove through the tagger, on corpora of which it is known what helps."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from scipy.sparse import csr_array
 
 from contract_cases import FEW, Few
 from grove_corpora import Said, named, squares
-from labelgrove import Run, Tagger
+from labelgrove import Run, Tagger, models
 from labelgrove.core.errors import InputError
 from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models.contract import CHECKS, Case, known_answer
 from labelgrove.models.examples import small_static
 from labelgrove.models.grove import Grove
+from labelgrove.models.grove import grove as grove_module
+from labelgrove.models.grove.ranker import Ranker
 from labelgrove.text import Tfidf
 
 
@@ -69,9 +72,11 @@ def test_views_of_dropped_makers_are_not_needed(by_names, by_neighbours):
 
 
 def test_documents_that_were_not_learned_are_ranked_as_well_as_was_told(by_neighbours):
+    """Copies count once in what is told, so texts that the grove knows may be ranked better."""
     texts, labels = squares(200, seed=1)
     scores = by_neighbours.evaluate(texts, labels)
-    assert scores["nDCG@5"] == pytest.approx(by_neighbours.model_.held_out_["grove"], abs=0.05)
+    assert scores["nDCG@5"] > by_neighbours.model_.held_out_["grove"] - 0.05
+    assert by_neighbours.model_.held_out_["grove"] > 0.85
 
 
 def test_the_tree_alone_where_no_maker_adds_to_it():
@@ -362,3 +367,67 @@ def cases(tmp_path_factory):
 @pytest.mark.parametrize("check", CHECKS)
 def test_with_dense_vectors_it_keeps_the_contract(cases, check):
     CHECKS[check](cases[Few if check in FEW else Case])
+
+
+# --- few texts, many copies -----------------------------------------------------------------------
+
+FOUR = ["a red apple", "a green car", "apple pie", "a fast car"]
+THEIRS = [["fruit", "colour"], ["vehicle", "colour"], ["fruit"], ["vehicle"]]
+
+
+@pytest.mark.parametrize("times", [2, 5, 25])
+def test_copies_of_few_texts_do_not_turn_the_ranking_around(times):
+    """A text whose copies are all left out is ranked by its opposites alone."""
+    tagger = fitted(FOUR * times, THEIRS * times)
+    for text, labels in zip(FOUR, THEIRS, strict=True):
+        assert {tag.label for tag in tagger.tag(text, k=len(labels))} == {*labels}
+
+
+def test_a_ranker_that_is_worse_where_makers_know_more_is_given_up(monkeypatch):
+    said = Said()
+    learn = Ranker.learn.__func__
+
+    def turned(cls, *arguments):
+        right = learn(cls, *arguments)
+        return replace(right, weights=-right.weights)
+
+    texts, labels, vocabulary = named(120)
+    monkeypatch.setattr(grove_module, "choose_makers", lambda *_: (["tree", "names"], 0.9, 0.5))
+    monkeypatch.setattr(Ranker, "learn", classmethod(turned))
+    monkeypatch.setattr(Ranker, "boosted", lambda self, *_: self)
+    tagger = fitted(texts, labels, vocabulary, run=Run(progress=said))
+    assert any("the ranker does not hold" in line for line in said.lines)
+    assert kinds(tagger) == ["tree"]
+    assert tagger.model_.ranker_ is None
+    assert tagger.model_.held_out_ == {"grove": 0.5, "tree": 0.5}
+
+
+def test_a_maker_that_finds_nothing_is_left_out():
+    """Of 20 documents that mention no label, folds are too small for label-match to refuse."""
+    said = Said()
+    texts = [f"word{number % 7} word{number % 5}" for number in range(20)]
+    labels = [[f"label{number % 5}"] for number in range(20)]
+    tagger = fitted(texts, labels, run=Run(progress=said))
+    assert "without names: it finds no label in any document" in said.lines
+    assert "names" not in kinds(tagger)
+
+
+def test_few_labels_without_a_document_do_not_keep_names():
+    """With a tenth held out some labels always lose their only document."""
+    texts, labels = squares(100)
+    few = Vocabulary({f"sum{i}": Concept(f"filler{i}") for i in range(6)})  # sum5 has none
+    told = fitted(texts, labels, few).model_.held_out_
+    assert told["grove"] >= told["tree"]
+
+
+def test_without_documents_numbers_are_no_names():
+    numbers = Vocabulary({str(number): Concept(str(number)) for number in range(1000, 1010)})
+    with pytest.raises(InputError, match="nothing to learn from"):
+        fitted([], [], numbers)
+
+
+def test_a_weight_of_vectors_needs_vectors():
+    for name in ("grove", "bonsai"):
+        with pytest.raises(InputError, match=r"dense_weight=0\.7 has no effect without vectors"):
+            models.create(name, dense_weight=0.7).check_settings()
+        models.create(name, dense_weight=0.7, dense="static:somewhere").check_settings()

@@ -80,7 +80,7 @@ def test_learns_from_words_and_vectors(model):
     some = np.diff(truth.indptr) > 0
     new, truth = new[some], truth[some]
     with_dense = ndcg(model.fit(X, Y).rank(new, 5), truth, 5).mean()
-    without = model.fresh().set_params(dense="").fit(X["text"], Y)
+    without = model.fresh().set_params(dense="", dense_weight=None).fit(X["text"], Y)
     assert with_dense > 0.9
     assert with_dense > ndcg(without.rank(new["text"], 5), truth, 5).mean() + 0.1
 
@@ -97,7 +97,12 @@ def test_the_same_as_if_the_columns_were_sparse(model, loss):
     if isinstance(model, Parabel):
         pytest.skip("its tree would be another one with more columns")
     dense = model.set_params(**given).fit(X, Y).rank(X, N_LABELS)
-    sparse = model.fresh().set_params(dense="").fit(columns, Y).rank(columns, N_LABELS)
+    sparse = (
+        model.fresh()
+        .set_params(dense="", dense_weight=None)
+        .fit(columns, Y)
+        .rank(columns, N_LABELS)
+    )
     one, other = (ranking.to_csr(N_LABELS).toarray() for ranking in (dense, sparse))
     assert np.abs(one - other).mean() < 0.005
     assert (dense.labels[:, 0] == sparse.labels[:, 0]).mean() > 0.97

@@ -85,6 +85,6 @@ def test_without_held_out_documents_nothing_is_scored():
 
 
 def test_the_start_is_not_scored_without_a_first_stage():
-    model = models.create("attentionxml", **SMALL, **MODELS["attentionxml"])
+    model = models.create("attentionxml", first="none", **SMALL, **MODELS["attentionxml"])
     tagger = Tagger(model, validation=0.2).fit(TEXTS, LABELS)
     assert all(event["step"] > 0 for event in tagger.model_.history_)

@@ -18,7 +18,7 @@ SMALL = {"units": 4, "vector_size": 4, "length": READ, "batch": 16, "epochs": 1,
          "threads": 1, "max_leaf": 4}  # fmt: skip
 SETTINGS = {
     "attentionxml": {**SMALL, "layers": [4], "tree": "always", "levels": 1},
-    "lightattention": {**SMALL, "layers": [4], "candidates": 6},
+    "lightattention": {**SMALL, "layers": [4], "candidates": 6, "first": "none"},
     "lightxml": {**SMALL, "encoder": "words", "together": 0, "bottleneck": 4, "candidates": 6},
 }
 
@@ -88,12 +88,13 @@ def test_a_model_asks_for_the_view_only_where_it_may_grow_a_tree():
     tree = ViewSpec("tf-idf")
     for name in SETTINGS:
         assert models.create(name).views()["tree"] == tree
+        assert models.create(name, first="none").views().keys() == {"text", "tree"}
         assert models.create(name, first="bonsai").views().keys() == {"text", "first-text"}
     without = [("attentionxml", {"tree": "never"}), ("attentionxml", {"sampler": "uniform"}),
                ("lightattention", {"sampler": "uniform"}), ("lightattention", {"sampler": "all"}),
                ("xml-rnn", {})]  # fmt: skip
     for name, settings in without:
-        assert models.create(name, **settings).views().keys() == {"text"}
+        assert models.create(name, first="none", **settings).views().keys() == {"text"}
 
 
 def test_one_featurizer_is_that_of_what_is_read():

@@ -26,11 +26,12 @@ from labelgrove.tagger import Tagger
 SMALL = {"vector_size": 4, "batch": 8, "epochs": 2, "device": "cpu", "threads": 1,
          "learning_rate": 0.001}  # fmt: skip
 OWN = {
-    "attentionxml": {"units": 4, "layers": [4]},
-    "lightattention": {"units": 4, "layers": [4, 4, 4], "max_leaf": 3, "candidates": 6},
+    "attentionxml": {"units": 4, "layers": [4], "first": "none"},
+    "lightattention": {"units": 4, "layers": [4, 4, 4], "max_leaf": 3, "candidates": 6,
+                       "first": "none"},
     "xml-rnn": {"units": 4, "bottleneck": 4},
     "xml-cnn": {"filters": 4, "bottleneck": 4, "parts": 2},
-}
+}  # fmt: skip
 TREE = {"tree": "always", "max_leaf": 2, "branching": 2, "levels": 2, "parents": 2}
 CASES = {**{name: (name, {}) for name in OWN}, "tree": ("attentionxml", TREE)}
 TEXTS, LABELS = known_answer(60)

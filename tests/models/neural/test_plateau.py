@@ -9,6 +9,7 @@ from labelgrove.core.features import TokenSequences
 from labelgrove.core.progress import Lines
 from labelgrove.core.types import FitContext, Run
 from labelgrove.models.neural.plateau import plateau_note
+from labelgrove.models.neural.training import loop
 from labelgrove.models.neural.training.batches import batch_for
 from labelgrove.models.neural.training.pace import LONG, STEPS, Pace
 
@@ -45,9 +46,18 @@ def test_a_training_that_ends_at_the_frequency_of_labels_says_so(capsys):
     assert "vectors=corpus" not in line, "it has these"
 
 
+def test_a_network_that_stays_where_it_began_is_stopped(capsys, monkeypatch):
+    monkeypatch.setattr(loop, "PLATEAU_STEPS", 30)  # of 13 steps an epoch
+    err = said(capsys, told=False, epochs=9, plateau_epochs=2, batch=16)
+    assert "stopped early: after 39 steps held-out documents are ranked little better" in err
+    assert "warning: this network learned little more than" in err
+    on = said(capsys, told=False, epochs=4, plateau_epochs=None, batch=16, patience=9)
+    assert "stopped early" not in on
+
+
 def test_the_way_out_is_another_than_what_was_tried():
     model = models.create("attentionxml", vectors="random", first="bonsai")
-    note = plateau_note("nDCG@5", [{"score": 0.1}, {"score": 0.09}], 0.08, model)
+    note = plateau_note("nDCG@5", [{"score": 0.1}, {"score": 0.09}], 0.08, model, alone=False)
     assert note is not None
     assert "is 0.100, and 0.080" in note
     assert "vectors=corpus" in note

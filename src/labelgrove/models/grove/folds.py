@@ -65,14 +65,18 @@ def fold_rows(Y: csr_array, copies: NDArray[np.int64], seed: int) -> list[Fold]:
 
     Few documents are all ranked. Of many only some are, by makers that learn from all others, so
     that there is one more training and no more. Copies of a text, as `copies_of` finds them, are
-    in the same fold.
+    in the same fold, and one of them is ranked: a ranker that met the copies of few texts again
+    and again would learn what holds of these alone.
     """
     n = Y.shape[0]
     folds = 5 if n < FEW else max(3, min(10, n // ENOUGH))
     used = min(folds, -(-ENOUGH * folds // n))
     shares = shares_of(Y, min(folds, different(Y, copies)), seed, copies)
     used = min(used, int(shares.max()) + 1)
-    pairs = [(np.flatnonzero(shares != f), np.flatnonzero(shares == f)) for f in range(used)]
+    one = copies == np.arange(n)  # of the copies of a text
+    pairs = [
+        (np.flatnonzero(shares != f), np.flatnonzero((shares == f) & one)) for f in range(used)
+    ]
     draw = generator(seed, "documents to rank")  # of all of the corpus, which may be sorted
     return [(rest, np.sort(draw.permutation(left)[: -(-MOST // used)])) for rest, left in pairs]
 
@@ -129,6 +133,10 @@ def rank_folds(
     fold = np.repeat(np.arange(len(folds)), [len(left) for _, left in folds])
     order = np.argsort(rows)
     rankings = {kind: Ranking.concatenate(each)[order] for kind, each in parts.items()}
+    for kind in [kind for kind in rankings if kind != FIRST]:
+        if (rankings[kind].labels < 0).all():
+            context.run.progress.say(f"without {kind}: it finds no label in any document")
+            del rankings[kind]
     return FoldRankings(rows[order], fold[order], counts, rankings)
 
 

@@ -22,12 +22,12 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.random import generator
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.settings import Rule, setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
-from labelgrove.models.dense import dense_view
+from labelgrove.models.dense import check_dense_weight, dense_view
 from labelgrove.models.grove.choosing import choose_makers
 from labelgrove.models.grove.evidence import (
     OF_LABEL,
@@ -44,6 +44,8 @@ from labelgrove.models.shares import copies_of, different
 BATCH = 1024  # texts whose candidates are judged at once
 SURE = 0.99  # probability at most where nothing was judged by held-out documents
 FEWEST = 4  # different documents with labels from which makers are compared
+CHECKED = 500  # documents by which a learned ranker is checked
+UNSEEN = 0.2  # share of labels without a document from which names are kept for them
 MANY = 1_000_000  # candidates from which the ranker learns at most, to bound its memory
 ITSELF = "the label itself"  # the part of a score that no maker tells
 
@@ -154,6 +156,7 @@ class Grove(Classifier):
     def check_settings(self) -> None:
         """Refuse also to keep makers that are not considered."""
         super().check_settings()
+        check_dense_weight(self)
         considered = [maker.kind for maker in self._new()]
         blind = [kind for kind in self.makers if kind not in considered]
         if blind and set(self.makers) != set(KINDS):
@@ -188,6 +191,24 @@ class Grove(Classifier):
         self.makers_ = [
             maker.fit(X, Y, context, maker.kind) for maker in makers if maker.kind in kinds
         ]
+        if self.ranker_ is not None and self._model is None:
+            self._check_ranker(X, Y, context)
+
+    def _check_ranker(self, X: Features, Y: csr_array, context: FitContext) -> None:
+        """Give up a ranker that is worse where makers know the documents than where they do not.
+
+        It has learned from few texts what does not hold of others.
+        """
+        rows = generator(self.seed, "checking the ranker").permutation(Y.shape[0])[:CHECKED]
+        reached = float(ndcg(self._rank(X[rows], 5), Y[rows], 5).mean())
+        if reached >= self.held_out_["grove"] or self.keep:
+            return
+        context.run.progress.say(
+            f"the ranker does not hold: nDCG@5 {reached:.1%} on training documents, less than on "
+            f"held-out ones; the {FIRST} is used alone"
+        )
+        self.ranker_, self.makers_ = None, self.makers_[:1]
+        self.held_out_ = {"grove": self.held_out_["tree"], "tree": self.held_out_["tree"]}
 
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
@@ -236,13 +257,19 @@ class Grove(Classifier):
         folds = rank_folds(makers, X, Y, parts, context, about)
         own = Y[folds.rows]
         keep = list(self.keep)
-        if Y.shape[0] < FEW and (self.facts_.counts == 0).any():
+        unseen = int((self.facts_.counts == 0).sum())
+        if Y.shape[0] < FEW and unseen > UNSEEN * Y.shape[1]:
             # few documents cannot tell what names do for labels that none of them has
-            keep += [maker.kind for maker in makers if maker.model.ranks_by_name]
+            by_name = [maker.kind for maker in makers if maker.model.ranks_by_name]
+            keep += [kind for kind in by_name if kind in folds.rankings]
         kinds, score, alone = choose_makers(folds, own, self.facts_, self.seed, keep)
         self.held_out_ = {"grove": score, "tree": alone}
         tried = [maker.kind for maker in makers]
         context.run.progress.say(_told(kinds, tried, score, alone))
+        if score < alone and len(keep) > len(self.keep):
+            context.run.progress.say(
+                f"names are kept all the same: {unseen:,} labels have no document to judge them by"
+            )
         if kinds != [FIRST] or score > alone:
             self.ranker_ = self._learn_ranker(folds.of(kinds), own)
         return kinds

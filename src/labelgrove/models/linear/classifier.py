@@ -18,7 +18,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelTree
-from labelgrove.models.dense import dense_view
+from labelgrove.models.dense import check_dense_weight, dense_view
 from labelgrove.models.linear.choosing import cost_for
 from labelgrove.models.linear.dense_weight import choose_dense_weight
 from labelgrove.models.linear.forest import Forest
@@ -117,6 +117,11 @@ class LinearForest(Classifier):
     cost_: float
     _decided_weight: float | None = None  # what an earlier fit has chosen, for `refit`
     dense_weight_: float = 0.0  # as of models saved before there was such a weight
+
+    def check_settings(self) -> None:
+        """Refuse a weight of vectors without vectors."""
+        super().check_settings()
+        check_dense_weight(self)
 
     def views(self) -> dict[str, ViewSpec]:
         """Return tf-idf and, unless they do not help, the dense vectors."""

@@ -14,6 +14,8 @@ Where the paper is silent or cannot be meant (see also `LabelClusters`):
   begins with their frequency; ``prior="none"`` is the published form.
 - *Schedule* (equation 15): the learning rate falls to zero from the first step on, as published
   (t_w = 0); ``warmup`` is the share of the steps in which it rises.
+- *First stage* (``first``), which the paper does not have: clusters make it cheap to judge all
+  labels, so behind a first stage, which names some, a linear layer takes their place.
 - *Length*: batches are as long as their longest text, not padded to ``length``.
 """
 
@@ -36,7 +38,6 @@ from labelgrove.models.neural.scorers.pooled import (
     CLUSTERS,
     DECAY,
     PooledScorer,
-    check_first,
     pooled_scorer,
 )
 from labelgrove.models.neural.training.settings import FineTuning
@@ -50,6 +51,7 @@ class AplcXlnet(FineTuning, NeuralClassifier):
     encoder = "xlnet/xlnet-base-cased"
     length = 256
     prior = "frequency"
+    first = "auto"
     units: int = UNITS
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY
@@ -61,11 +63,6 @@ class AplcXlnet(FineTuning, NeuralClassifier):
     dropout: float = setting(
         0.1, "Dropout in front of the labels.", least=0, below=1, search=Real(0.0, 0.4)
     )
-
-    def check_settings(self) -> None:
-        """Refuse a first stage."""
-        super().check_settings()
-        check_first(self.first, clustered=True)
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
@@ -81,6 +78,7 @@ class AplcXlnet(FineTuning, NeuralClassifier):
         """Return settings small enough to learn in seconds, with an encoder made on the spot."""
         from labelgrove.models.neural.examples import small_xlnet
 
-        return {"encoder": small_xlnet(folder), "clusters": [0.5, 0.5], "hidden": 32,
-                "pooling": "mean", "length": 48, "batch": 16, "epochs": 6, "encoder_rate": 0.01,
-                "hidden_rate": 0.01, "learning_rate": 0.02, "threads": 1}  # fmt: skip
+        return {"first": "none", "encoder": small_xlnet(folder), "clusters": [0.5, 0.5],
+                "hidden": 32, "pooling": "mean", "length": 48, "batch": 16, "epochs": 6,
+                "encoder_rate": 0.01, "hidden_rate": 0.01, "learning_rate": 0.02,
+                "threads": 1}  # fmt: skip

@@ -30,6 +30,7 @@ from labelgrove.models.neural.scorers.label_attention import LabelAttentionScore
 from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
 MANY = 20_000  # labels that are still judged all at once behind a transformer
+DRAWN = 500  # labels that sampler=uniform judges for a text
 WIDEST = 2048  # nodes of the first level at most: all of them are judged for every text
 
 
@@ -51,6 +52,7 @@ class AttentionXml(NeuralClassifier):
     learning_rate = 5e-3
     schedule = "linear"
     prior = "frequency"
+    first = "auto"
     units: int = replace(UNITS, default=128)
     layers: Sequence[int] = setting(
         (256,), "Sizes of the fully connected layers that all labels share.", rule=sizes([256])
@@ -86,8 +88,10 @@ class AttentionXml(NeuralClassifier):
         "auto: all labels, or all below the likeliest parents, are judged. uniform: there is no "
         "tree, and training judges a text's labels and others at random.",
     )
-    candidates: int = setting(
-        500, "Labels judged for a text: those drawn by sampler=uniform, or the first stage's best."
+    candidates: int | None = setting(
+        None,
+        "Labels judged for a text: those drawn by sampler=uniform, or the first stage's best. None "
+        "for 500 drawn, or the best 64.",
     )
     level_epochs: int | None = LEVEL_EPOCHS
     level_average_from: int | None = LEVEL_AVERAGE_FROM
@@ -97,11 +101,15 @@ class AttentionXml(NeuralClassifier):
         super().check_settings()
         if self.sampler == "uniform" and self.tree == "always":
             raise InputError("sampler='uniform' has no tree: leave out tree='always', or sampler")
-        if self.first != "none" and (self.sampler == "uniform" or self.tree == "always"):
+        if self.asks_for_first and not self._allows_first:
             raise InputError(
                 f"first={self.first!r} names the labels that are judged: leave out "
                 "sampler='uniform' and tree='always', or set first='none'"
             )
+
+    @property
+    def _allows_first(self) -> bool:
+        return self.sampler != "uniform" and self.tree != "always"
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
@@ -111,7 +119,7 @@ class AttentionXml(NeuralClassifier):
 
     def _candidates(self, n_labels: int) -> Candidates:
         if not self._wants_tree(n_labels):
-            drawn = self.candidates if self.sampler == "uniform" else None
+            drawn = self.candidates or DRAWN if self.sampler == "uniform" else None
             return AllLabels(self.at_once, self.ensemble, drawn)
         if n_labels <= self.max_leaf:
             return AllLabels(self.at_once, self.ensemble, why=too_few(n_labels, self.max_leaf))
@@ -153,5 +161,5 @@ class AttentionXml(NeuralClassifier):
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"units": 24, "layers": [24], "vector_size": 24, "epochs": 12, "batch": 16,
-                "learning_rate": 0.01, "dropout": 0.1, "threads": 1}  # fmt: skip
+        return {"first": "none", "units": 24, "layers": [24], "vector_size": 24, "epochs": 12,
+                "batch": 16, "learning_rate": 0.01, "dropout": 0.1, "threads": 1}  # fmt: skip

@@ -11,6 +11,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -125,10 +126,6 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Whether `_candidates` are reached down a label tree if there are labels enough."""
         return False
 
-    def _uses_first(self, n_labels: int) -> bool:
-        """Tell whether a first stage names the labels that are judged."""
-        return self.first != NO_FIRST
-
     def _prepare(
         self, data: TrainingData, context: FitContext
     ) -> tuple[TrainingData, dict[str, Any]]:
@@ -151,13 +148,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Refuse vectors, an encoder or a first stage that cannot be had."""
         super().check_needs()
         self._input().check_needs()
-        if self.first == NO_FIRST:
+        if not self.may_have_first:
             return
         try:
             self.new_first().model.check_needs()
         except InputError as error:
             raise InputError(
-                f"the first stage, first={self.first!r} with its default settings, cannot be had "
+                f"the first stage, {self._first_name} with its default settings, cannot be had "
                 f"({error}): choose another, such as 'bonsai'"
             ) from error
 
@@ -170,10 +167,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
         fitted = getattr(self, "candidates_", None)
         if isinstance(fitted, FirstStageLabels):
             views |= fitted.first.specs()
-        elif fitted is None and self.first != NO_FIRST:
-            views |= self.new_first().specs()
-        elif fitted is None and self._may_grow_trees:
-            views[TREE] = ViewSpec("tf-idf", learning_only=True)
+        elif fitted is None:
+            if self.may_have_first:
+                specs = self.new_first().specs().items()
+                perhaps = not self._needs_first
+                views |= {k: replace(spec, learning_only=perhaps) for k, spec in specs}
+            if self._may_grow_trees and not self.asks_for_first:
+                views[TREE] = ViewSpec("tf-idf", learning_only=True)
         return views
 
     def _input(self) -> Input:
@@ -195,7 +195,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     def _new_candidates(self, n_labels: int, two_stages: bool) -> Candidates:
         found = self._candidates(n_labels) if not two_stages else FirstStageLabels(
-            self.new_first(), self.candidates, self.folds, self.at_once, self.ensemble, self.seed
+            self.new_first(), self._n_shortlisted, self.folds, self.at_once, self.ensemble,
+            self.seed,
         )  # fmt: skip
         found.use(self.at_once, self.threads)
         return found
@@ -209,6 +210,18 @@ class NeuralClassifier(NeuralSettings, Classifier):
         """Return how many of so many documents learn together."""
         return self.batch or batch_for(n_documents)
 
+    def for_parts(self, X: Features, Y: csr_array) -> Self:
+        """Return an unfitted copy that has a first stage if these documents ask for one."""
+        return self._in_stages(self._has_first(X, np.bincount(Y.indices, minlength=Y.shape[1])))
+
+    def _in_stages(self, two_stages: bool) -> Self:
+        return self.fresh().set_params(first=self._first_name if two_stages else NO_FIRST)
+
+    def _has_first(self, X: Features, counts: NDArray[np.int64]) -> bool:
+        """Tell whether there is a first stage; some models do without if X has nothing for it."""
+        wanted = self.uses_first(counts, X.shape[0])
+        return wanted and (self._needs_first or isinstance(X, Views))
+
     # --- learning -------------------------------------------------------------------------------
 
     def _fit(self, X: Features, Y: csr_array, context: FitContext) -> None:
@@ -218,7 +231,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
             raise InputError("none of the documents has a label")
         data = TrainingData(X, Texts(tokens), Y, self._held_out(context, Y, tokens.n_terms))
         self.input_.look(tokens, context.run.progress)
-        estimate.check(self._memory(tokens, Y), device_of(self.device), self.input_.saves_memory)
+        two_stages = self._has_first(X, data.counts)
+        needed = self._memory(tokens, data.counts, two_stages)
+        estimate.check(needed, device_of(self.device), self.input_.saves_memory)
         belongs = self._belongs(data)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, belongs)
@@ -227,7 +242,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
         self.shares_ = np.asarray(Y.mean(axis=0), np.float32)
         self.input_.prepare(tokens, n_labels, context)
         data, more = self._prepare(self._in_windows(data), context)
-        self.candidates_ = self._new_candidates(n_labels, self._uses_first(n_labels))
+        if two_stages and not self.asks_for_first:
+            context.run.progress.say(self._why_first(data.counts, len(tokens)))
+        self.candidates_ = self._new_candidates(n_labels, two_stages)
         belongs |= more | self.candidates_.prepare(data, context)
         with limited_threads(self.threads), torch.random.fork_rng():
             self._learn(data, belongs, context)
@@ -254,7 +271,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
             run = replace(context.run, folder=folder)
             title = f"training {step.title}"
             history = train(network, objective, training, run, belongs, title)
-            note = plateau_note(self.measure, history, objective.score_of_frequency(), self)
+            alone = not isinstance(self.candidates_, FirstStageLabels)
+            note = plateau_note(self.measure, history, objective.frequency, self, alone)
             if note is not None:
                 run.progress.say(note)
             self.history_ += history
@@ -380,10 +398,9 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     # --- what it takes --------------------------------------------------------------------------
 
-    def _memory(self, X: TokenSequences, Y: csr_array) -> int:
-        """Return the bytes that training needs at its peak."""
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        candidates = self._new_candidates(len(counts), self._uses_first(len(counts)))
+    def _memory(self, X: TokenSequences, counts: NDArray[np.int64], two_stages: bool) -> int:
+        """Return the bytes that training needs at its peak, with so many documents a label."""
+        candidates = self._new_candidates(len(counts), two_stages)
         longest = min(int(X.lengths.max(initial=1)), self.length)
         sizes = [
             self._size(each, X.n_terms, longest) for each in candidates.expected(counts, len(X))
@@ -407,12 +424,13 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` would take: its memory is computed, its time measured on some batches."""
-        trial = self._trial()
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        trial = self._trial(self._has_first(X, counts))
         trial.input_ = self._input()
         tokens, device = trial._tokens(X), device_of(self.device)
         batch = self._batch_for(len(tokens))
         trial.set_params(batch=batch)
-        needed = self._memory(tokens, Y)
+        needed = self._memory(tokens, counts, self._has_first(X, counts))
         estimate.check(needed, device, trial.input_.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
@@ -431,11 +449,27 @@ class NeuralClassifier(NeuralSettings, Classifier):
             seconds += spent - sum(ends[1::2])
         return Estimate(seconds * len(tokens) / len(few), needed, estimate.free(device))
 
-    def _trial(self) -> Self:
+    def _trial(self, two_stages: bool) -> Self:
         """Return a model like this one that passes twice over the documents, for `estimate`."""
-        trial = self.fresh().set_params(epochs=2, evaluate_every=2**31, average_from=None)
+        trial = self._in_stages(two_stages)
+        trial.set_params(epochs=2, evaluate_every=2**31, average_from=None)
         own = {"level_epochs", "level_average_from"} & {*self.setting_names()}
         return trial.set_params(**dict.fromkeys(own))
+
+    # --- learning from held-out documents too ---------------------------------------------------
+
+    @property
+    def refits(self) -> bool:
+        """Whether there is a first stage, which needs no held-out documents."""
+        return isinstance(self.candidates_, FirstStageLabels)
+
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return this model with a first stage that learns from these documents."""
+        self.check_fitted()
+        model = copy(self)
+        if isinstance(self.candidates_, FirstStageLabels):
+            model.candidates_ = self.candidates_.refitted(X, Y, context or FitContext())
+        return model
 
     # --- ranking --------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranges import Real
@@ -74,7 +75,7 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
 
     encoder = "google-bert/bert-base-uncased"
     length = 256
-    first = "bonsai"
+    first = "auto"
     prior = "frequency"
     learning_rate = 5e-3
     hidden_rate = setting(5e-4, search=Real(1e-4, 5e-3, log=True))
@@ -142,8 +143,15 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
                 "can: set joint=false, or give a transformer"
             )
 
-    def _uses_first(self, n_labels: int) -> bool:
-        return super()._uses_first(n_labels) and n_labels > self.together
+    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        return len(counts) > self.together
+
+    @property
+    def _needs_first(self) -> bool:
+        return True
+
+    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
+        return self.why_first(len(counts))
 
     def _prepare(
         self, data: TrainingData, context: FitContext
@@ -158,7 +166,8 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
 
     def _n_read(self, n_labels: int) -> int:
         """Return how many of so many labels are read with a text."""
-        return min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
+        two_stages = self.uses_first(np.zeros(n_labels, np.int64), 0)
+        return min(self._n_shortlisted, n_labels) if two_stages else n_labels
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)

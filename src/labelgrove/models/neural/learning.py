@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from labelgrove.evaluation import tune_threshold
 from labelgrove.models.neural.candidates.nodes import Truth
 from labelgrove.models.neural.candidates.samplers import Sampled, Sampler
 from labelgrove.models.neural.network import Chosen, Network
+from labelgrove.models.neural.plateau import plateau_above
 from labelgrove.models.neural.readers.base import Batch
 from labelgrove.models.neural.scorers.base import Positives
 from labelgrove.models.neural.texts import Texts
@@ -77,6 +79,25 @@ class LabelObjective(Objective):
     def scores_start(self) -> bool:
         """Whether the network begins with the ranking of a first stage."""
         return self._scores_start
+
+    @cached_property
+    def frequency(self) -> float | None:
+        """How well the frequency of labels alone ranks held-out documents, as `score`."""
+        if self._held is None:
+            return None
+        counts = np.bincount(self._Y.indices, minlength=self._Y.shape[1])
+        best = np.argsort(-counts, kind="stable")[: DEPTH[self._measure]]
+        shape = (len(self._held[0]), len(best))
+        shares = (counts[best] / self._Y.shape[0]).astype(np.float32)
+        return self._measured(
+            Ranking(np.broadcast_to(best.astype(np.int32), shape), np.broadcast_to(shares, shape))
+        )
+
+    @property
+    def plateau(self) -> float | None:
+        """The score up to which a network without a first stage learned next to nothing."""
+        known = self.frequency
+        return None if known is None or self._scores_start else plateau_above(known)
 
     @property
     def n_validation(self) -> int:
@@ -139,18 +160,6 @@ class LabelObjective(Objective):
         assert isinstance(network, Network)
         ranking = self._rank(network, self._held[0], DEPTH[self._measure])
         return float("nan") if np.isnan(ranking.scores).any() else self._measured(ranking)
-
-    def score_of_frequency(self) -> float | None:
-        """Return how well the frequency of labels alone ranks held-out documents, as `score`."""
-        if self._held is None:
-            return None
-        counts = np.bincount(self._Y.indices, minlength=self._Y.shape[1])
-        best = np.argsort(-counts, kind="stable")[: DEPTH[self._measure]]
-        shape = (len(self._held[0]), len(best))
-        shares = (counts[best] / self._Y.shape[0]).astype(np.float32)
-        return self._measured(
-            Ranking(np.broadcast_to(best.astype(np.int32), shape), np.broadcast_to(shares, shape))
-        )
 
     def _measured(self, ranking: Ranking) -> float:
         assert self._held is not None

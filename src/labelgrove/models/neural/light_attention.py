@@ -52,6 +52,8 @@ from labelgrove.models.neural.readers.word_networks import BiLSTM
 from labelgrove.models.neural.scorers.label_attention import LabelAttentionScorer
 from labelgrove.models.neural.training.settings import LEVEL_AVERAGE_FROM, LEVEL_EPOCHS
 
+JUDGED = 500  # labels for a text, about
+
 
 class LightAttention(NeuralClassifier):
     """AttentionXML's reading of the text, for labels that a generator picks at every step."""
@@ -62,6 +64,7 @@ class LightAttention(NeuralClassifier):
     learning_rate = 5e-3
     schedule = "linear"
     prior = "frequency"
+    first = "auto"
     units: int = replace(UNITS, default=128)
     layers: Sequence[int] = setting(
         (256, 128, 64),
@@ -81,8 +84,11 @@ class LightAttention(NeuralClassifier):
         "prediction.",
         search=Choice(("generated", "static", "uniform")),
     )
-    candidates: int = setting(
-        500, "Labels judged for a text, about.", search=Whole(200, 1000, log=True)
+    candidates: int | None = setting(
+        None,
+        "Labels judged for a text, about; behind a first stage, its best ones. None for 500, or "
+        "the best 64.",
+        search=Whole(200, 1000, log=True),
     )
     negatives: float = setting(
         1.0,
@@ -108,7 +114,7 @@ class LightAttention(NeuralClassifier):
     def check_settings(self) -> None:
         """Refuse a sampler where a first stage names the labels that are judged."""
         super().check_settings()
-        if self.first != "none" and self.sampler != self.defaults()["sampler"]:
+        if self.asks_for_first and not self._allows_first:
             raise InputError(
                 f"first={self.first!r} names the labels that are judged: leave out "
                 f"sampler={self.sampler!r}, or set first='none'"
@@ -117,9 +123,18 @@ class LightAttention(NeuralClassifier):
     def searchable(self) -> dict[str, Range]:
         """Return no samplers where a first stage names the labels."""
         ranges = super().searchable()
-        if self.first != "none":
+        if self.asks_for_first:
             ranges.pop("sampler")
         return ranges
+
+    @property
+    def _allows_first(self) -> bool:
+        return bool(self.sampler == self.defaults()["sampler"])
+
+    @property
+    def _budget(self) -> int:
+        """Labels judged for a text where there is no first stage."""
+        return self.candidates or JUDGED
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
         return BiLSTM(n_inputs, self.units, self.dropout)
@@ -129,13 +144,13 @@ class LightAttention(NeuralClassifier):
 
     def _candidates(self, n_labels: int) -> Candidates:
         if self.sampler == "uniform" or self.sampler == "all":
-            drawn = self.candidates if self.sampler == "uniform" else None
+            drawn = self._budget if self.sampler == "uniform" else None
             return AllLabels(self.at_once, self.ensemble, drawn)
         if n_labels <= self.max_leaf:
             return AllLabels(self.at_once, self.ensemble, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
             self.at_once, self.max_leaf, self.branching, self._n_levels, self._kept,
-            judged=self.candidates, choice=self.sampler, budget=self.candidates,
+            judged=self._budget, choice=self.sampler, budget=self._budget,
             negatives=self.negatives, ensemble=self.ensemble, seed=self.seed, threads=self.threads,
         )  # fmt: skip
 
@@ -150,13 +165,13 @@ class LightAttention(NeuralClassifier):
         """Return as many nodes of each level as have about ``candidates`` children."""
         nodes = [tree.n_nodes(level) for level in range(1, tree.depth + 1)]
         return [
-            min(max(round(self.candidates * above / below), 1), above)
+            min(max(round(self._budget * above / below), 1), above)
             for above, below in pairwise(nodes)
         ]
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"units": 24, "layers": [24, 24, 24], "vector_size": 24, "epochs": 12, "batch": 16,
-                "max_leaf": 3, "candidates": 9, "learning_rate": 0.02, "dropout": 0.1,
-                "threads": 1}  # fmt: skip
+        return {"first": "none", "units": 24, "layers": [24, 24, 24], "vector_size": 24,
+                "epochs": 12, "batch": 16, "max_leaf": 3, "candidates": 9, "learning_rate": 0.02,
+                "dropout": 0.1, "threads": 1}  # fmt: skip

@@ -52,6 +52,8 @@ from labelgrove.models.neural.scorers.pooled import PooledScorer
 from labelgrove.models.neural.scorers.sparse_output import SparseOutput
 from labelgrove.models.neural.training.settings import FineTuning
 
+PICKED = 500  # labels for a text, about
+
 
 class LightXml(FineTuning, NeuralClassifier):
     """A pretrained encoder, and label vectors for the labels that a generator picks."""
@@ -85,10 +87,12 @@ class LightXml(FineTuning, NeuralClassifier):
         300, "Size of a label's vector where labels are picked, and of the layer before it.",
         least=1,
     )  # fmt: skip
-    candidates: int = setting(
-        500, "Labels judged for a text where they are picked, about.",
+    candidates: int | None = setting(
+        None,
+        "Labels judged for a text where they are picked, about; behind a first stage, its best "
+        "ones. None for 500, or the best 64.",
         search=Whole(200, 1000, log=True),
-    )  # fmt: skip
+    )
     max_leaf: int = setting(16, "Labels of a cluster at most.", least=1)
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
@@ -119,9 +123,14 @@ class LightXml(FineTuning, NeuralClassifier):
             return AllLabels(self.at_once, why=too_few(n_labels, self.max_leaf))
         return TreeLabels(
             self.at_once, self.max_leaf, 2, self._n_levels, self._kept,
-            judged=self.candidates, choice="generated", budget=self.candidates,
+            judged=self._budget, choice="generated", budget=self._budget,
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
+
+    @property
+    def _budget(self) -> int:
+        """Labels judged for a text where they are picked."""
+        return self.candidates or PICKED
 
     @property
     def _may_grow_trees(self) -> bool:
@@ -133,7 +142,7 @@ class LightXml(FineTuning, NeuralClassifier):
     def _kept(self, tree: LabelTree) -> list[int]:
         """Return as many clusters as have about ``candidates`` labels."""
         clusters = tree.n_nodes(1)
-        return [min(max(round(self.candidates * clusters / tree.n_labels), 1), clusters)]
+        return [min(max(round(self._budget * clusters / tree.n_labels), 1), clusters)]
 
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import setting
@@ -36,7 +39,7 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
 
     encoder = "google-bert/bert-base-uncased"
     length = 256
-    first = "bonsai"
+    first = "auto"
     prior = "frequency"
     learning_rate = 5e-3
     hidden_rate = setting(5e-4, search=Real(1e-4, 5e-3, log=True))
@@ -60,15 +63,23 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
                 "give a transformer, or use laco with joint=false"
             )
 
-    def _uses_first(self, n_labels: int) -> bool:
-        return super()._uses_first(n_labels) and n_labels > self.together
+    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        return len(counts) > self.together
+
+    @property
+    def _needs_first(self) -> bool:
+        return True
+
+    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
+        return self.why_first(len(counts))
 
     def _input(self) -> Input:
         return JointInput.around(super()._input(), self.starts, self._n_read)
 
     def _n_read(self, n_labels: int) -> int:
         """Return how many of so many labels are read with a text."""
-        return min(self.candidates, n_labels) if self._uses_first(n_labels) else n_labels
+        two_stages = self.uses_first(np.zeros(n_labels, np.int64), 0)
+        return min(self._n_shortlisted, n_labels) if two_stages else n_labels
 
     def _scorer(self, reader: Reader, start: LabelStart) -> CrfScorer:
         return CrfScorer(start, reader.n_vector, self.units, self.dropout)

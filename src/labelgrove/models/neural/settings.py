@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranges import Range
 from labelgrove.core.settings import setting
@@ -14,7 +17,12 @@ from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.text.static_vectors import is_static
 
-NO_FIRST = "none"
+NO_FIRST, AUTO_FIRST = "none", "auto"
+USUAL_FIRST = "bonsai"  # the first stage of first="auto"
+SHORTLISTED = 64  # labels of the first stage that are judged
+# below these a network alone stays far behind a linear model (benchmarks/LOG.md)
+FEW_DOCUMENTS = 3000
+FEW_OF_LABEL = 20  # on average
 NOT_ENCODERS = ("", "word", "words", "static", PREFIX, "none")  # 'words' in another case, too
 KINDS = {  # what `encoder` must be for a setting to have a use
     "words": "encoder='words'",
@@ -33,10 +41,13 @@ class NeuralSettings(Training, ReaderSettings):
         "A first stage: the name of a model, such as bonsai. Only its best labels are judged, and "
         "its log odds are added to the network's, so that training starts as good as it is, and "
         "that start is kept unless held-out documents are ranked better later. none for no first "
-        "stage.",
+        "stage; auto for bonsai where there are fewer than 3,000 documents, or fewer than 20 for "
+        "a label on average, and none elsewhere.",
     )
-    candidates: int = setting(
-        64, "Labels judged for a text where not all are: the best of the first stage.", least=1
+    candidates: int | None = setting(
+        None,
+        "Labels judged for a text where not all are: the best of the first stage. None for 64.",
+        least=1,
     )
     folds: int = setting(
         5,
@@ -91,7 +102,7 @@ class NeuralSettings(Training, ReaderSettings):
                 f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
                 "encoder as it is, so set one of them to 0"
             )
-        if self.first == self.name:
+        if self.first != NO_FIRST and self._first_name == self.name:
             raise InputError(
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
             )
@@ -117,7 +128,80 @@ class NeuralSettings(Training, ReaderSettings):
         """Return which settings are worth searching with the default ``encoder``."""
         return cls().searchable()
 
+    @property
+    def _first_name(self) -> str:
+        """The model of the first stage, where there is one."""
+        return USUAL_FIRST if self.first == AUTO_FIRST else self.first
+
+    @property
+    def _n_shortlisted(self) -> int:
+        """Labels of the first stage that are judged for a text."""
+        return self.candidates or SHORTLISTED
+
+    @property
+    def asks_for_first(self) -> bool:
+        """Whether a first stage was named, so that there is one whatever the data are."""
+        return self.first not in (NO_FIRST, AUTO_FIRST)
+
+    @property
+    def may_have_first(self) -> bool:
+        """Whether there is a first stage, or data may ask for one."""
+        return self.asks_for_first or (self.first == AUTO_FIRST and self._allows_first)
+
+    @property
+    def _allows_first(self) -> bool:
+        """Whether no other setting says which labels are judged."""
+        return True
+
+    def uses_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        """Tell whether a first stage names the labels that are judged.
+
+        Parameters
+        ----------
+        counts
+            Documents of each label, shape (L,).
+        n_documents
+            Documents in all.
+        """
+        if self.first == AUTO_FIRST:
+            return self.may_have_first and self._wants_first(counts, n_documents)
+        return self.asks_for_first
+
+    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        """Decide where ``first`` is auto."""
+        return n_documents < FEW_DOCUMENTS or few_of_label(counts)
+
+    @property
+    def _needs_first(self) -> bool:
+        """Whether the model cannot go without the first stage that it wants."""
+        return self.asks_for_first
+
+    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
+        """Say that and why there is a first stage where ``first`` is auto."""
+        mean = counts.sum() / max(np.count_nonzero(counts), 1)
+        return (
+            f"{n_documents:,} documents, {mean:.1f} for a label on average, are few for "
+            f"{self.name} alone: it judges the best labels of {USUAL_FIRST} (first=none for "
+            f"{self.name} alone)"
+        )
+
     def new_first(self) -> FirstStage:
         """Return the first stage, unfitted."""
         own = {"seed": self.seed, "threads": self.threads, "device": self.device}
-        return FirstStage.named(self.first, own)
+        return FirstStage.named(self._first_name, own)
+
+
+def few_of_label(counts: NDArray[np.int64]) -> bool:
+    """Tell whether the labels that occur have few documents on average.
+
+    Parameters
+    ----------
+    counts
+        Documents of each label, shape (L,).
+
+    Examples
+    --------
+    >>> few_of_label(np.array([30, 12, 0])), few_of_label(np.array([30, 2, 1]))
+    (False, True)
+    """
+    return int(counts.sum()) < FEW_OF_LABEL * int(np.count_nonzero(counts))

@@ -107,6 +107,7 @@ class TReaderXml(NeuralClassifier):
     epochs = 6
     patience = 3
     prior = "frequency"
+    first = "auto"
     votes: bool = setting(
         True,
         "Shift the log odds of labels by the share of a text's neighbours that have them, times a "
@@ -184,6 +185,13 @@ class TReaderXml(NeuralClassifier):
         super().check_settings()
         check_first(self.first, self.output == "clusters")
 
+    @property
+    def _allows_first(self) -> bool:
+        return self.output != "clusters"
+
+    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        return len(counts) >= MANY or super()._wants_first(counts, n_documents)
+
     def check_needs(self) -> None:
         """Refuse vectors or an encoder that cannot be had."""
         super().check_needs()
@@ -233,7 +241,7 @@ class TReaderXml(NeuralClassifier):
 
     def _clustered(self, n_labels: int) -> bool:
         """Tell whether so many labels stand in clusters."""
-        many = n_labels >= MANY and self.first == NO_FIRST
+        many = n_labels >= MANY and self.first == NO_FIRST  # auto has a first stage then
         return self.output == "clusters" or (self.output == "auto" and many)
 
     def _has_votes(self, n_labels: int) -> bool:
@@ -436,8 +444,9 @@ class TReaderXml(NeuralClassifier):
     @classmethod
     def example_settings(cls, folder: Path) -> dict[str, Any]:
         """Return settings small enough to learn in seconds."""
-        return {"vector_size": 24, "bottleneck": 24, "heads": 2, "epochs": 15, "batch": 16,
-                "learning_rate": 0.01, "dropout": 0.1, "neighbours": 5, "threads": 1}  # fmt: skip
+        return {"first": "none", "vector_size": 24, "bottleneck": 24, "heads": 2, "epochs": 15,
+                "batch": 16, "learning_rate": 0.01, "dropout": 0.1, "neighbours": 5,
+                "threads": 1}  # fmt: skip
 
 
 def on_scale_of(network: Calibration, votes: Calibration) -> Calibration:

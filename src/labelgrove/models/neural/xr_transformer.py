@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -178,6 +179,20 @@ class XrTransformer(FineTuning, NeuralClassifier):
         own = own_context(replace(context, validation=None), {"text": LINEAR}, LINEAR)
         self.linear_ = self._new_linear()
         self.linear_.fit(self._sides(X, context.run.progress), Y, context=own)
+
+    @property
+    def refits(self) -> bool:
+        """True: the linear half needs no held-out documents."""
+        return True
+
+    def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
+        """Return this model with a linear half that learns from these documents."""
+        self.check_fitted()
+        model, context = copy(self), context or FitContext()
+        own = own_context(context, {"text": LINEAR}, LINEAR)
+        sides = self._sides(X, context.run.progress)
+        model.linear_ = self.linear_.refit(sides, Y, context=own)
+        return model
 
     def _sides(self, X: Features, progress: Progress | None = None) -> Views:
         """Return tf-idf and the encoder's vectors of texts, side by side."""

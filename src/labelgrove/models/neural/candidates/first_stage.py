@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelgrove.core import checks
 from labelgrove.core.errors import InputError
@@ -202,6 +203,10 @@ class FirstStageLabels(Candidates):
         """Explain a label as the first stage does."""
         self._check(X)
         return self.first.explain(X, i, label)
+
+    def refitted(self, X: Features, Y: csr_array, context: FitContext) -> Self:
+        """Return the same with a first stage that learns from these documents."""
+        return replace(self, first=self.first.refitted(X, Y, context))
 
     def blueprints(self) -> list[Blueprint]:
         """Return what trained networks judge."""

@@ -46,6 +46,13 @@ class LabelReading(Configured):
         "there are any, or random.",
     )
 
+    def why_first(self, n_labels: int) -> str:
+        """Say why not all of so many labels are read."""
+        return (
+            f"{n_labels:,} labels are more than are read with a text (together={self.together}): "
+            "the best of a first stage are read"
+        )
+
 
 class JointReader(Reader):
     """A transformer that reads a text, and behind it one token for each label.

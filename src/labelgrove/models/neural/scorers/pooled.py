@@ -100,7 +100,7 @@ class PooledScorer(Scorer):
 
 def check_first(first: str, clustered: bool) -> None:
     """Refuse a first stage in front of label clusters."""
-    if clustered and first != "none":
+    if clustered and first not in ("none", "auto"):
         raise InputError(
             f"first={first!r} has no effect with clusters, which make it cheap to judge all "
             "labels, not some: choose a linear output (model 'transformer', or output='linear'), "
@@ -140,7 +140,7 @@ def pooled_scorer(
         In front of the labels.
     shares
         Of the labels in each cluster, the most frequent first; ``"auto"`` for those that make a
-        training step fastest; None for a linear layer.
+        training step fastest; None for a linear layer, which is also behind a first stage.
     batch
         Documents of a step.
     decay, gate_loss
@@ -150,7 +150,7 @@ def pooled_scorer(
     between: nn.Module = nn.Dropout(dropout)
     if hidden:
         between, n_inputs = bottleneck(n_inputs, hidden, activation, dropout), hidden
-    if shares is None:
+    if shares is None or start.begins == "zero":  # clusters make all labels cheap, not some
         return PooledScorer(between, LinearOutput(n_inputs, start))
     sizes = start.clusters or sizes_for(
         shares, start.counts, n_inputs, decay, batch, start.n_documents

@@ -36,6 +36,7 @@ from labelgrove.models.neural.training.settings import Training
 HISTORY = "history.jsonl"
 # an evaluation costs about a third of a step per document, and may cost a tenth of the training
 PER_EVALUATION = 10 / 3
+PLATEAU_STEPS = 1000  # that a network has at least to learn anything, whatever plateau_epochs says
 # what may change when a training is resumed
 RATES = ("learning_rate", "encoder_rate", "hidden_rate", "clip", "clip_recent")
 Event = dict[str, float | int]
@@ -70,6 +71,11 @@ class Objective(ABC):
         """Whether the network is good before its first step, so that it is scored then too."""
         return False
 
+    @property
+    def plateau(self) -> float | None:
+        """The score up to which next to nothing was learned, or None if there is no such score."""
+        return None
+
 
 @dataclass
 class Standing:
@@ -86,6 +92,7 @@ class Standing:
     loss: float = 0.0  # sum since the last evaluation
     losses: int = 0
     finished: bool = False
+    stuck: bool = False  # finished since it learned nothing
     history: list[Event] = field(default_factory=list)
 
 
@@ -200,7 +207,12 @@ def _train(
         if interrupted():
             raise KeyboardInterrupt
     training.take_best()
-    if standing.finished:
+    if standing.stuck:
+        run.progress.say(
+            f"stopped early: after {standing.steps:,} steps held-out documents are ranked little "
+            "better than by the frequency of labels (plateau_epochs=null to go on)"
+        )
+    elif standing.finished:
         run.progress.say(
             f"stopped early: {standing.waited} evaluations without a gain; the weights of step "
             f"{standing.best_step:,} are kept"
@@ -303,7 +315,8 @@ class _Trainer:
         loss = standing.loss / max(standing.losses, 1)
         standing.loss, standing.losses = 0.0, 0
         if self._score({"loss": loss}) is not None:
-            standing.finished = self._is_patience_lost(n_batches)
+            standing.stuck = self._is_stuck(n_batches)
+            standing.finished = standing.stuck or self._is_patience_lost(n_batches)
 
     def evaluate_start(self) -> None:
         """Score the network before its first step; its weights are kept until others are better."""
@@ -349,6 +362,14 @@ class _Trainer:
         if most is not None and standing.waited >= most:
             return True
         return standing.steps - standing.best_step >= self._settings.patience * n_batches
+
+    def _is_stuck(self, n_batches: int) -> bool:
+        """Tell whether next to nothing was learned in many steps."""
+        epochs, plateau = self._settings.plateau_epochs, self._objective.plateau
+        if epochs is None or plateau is None:
+            return False
+        enough = self.standing.steps >= max(epochs * n_batches, PLATEAU_STEPS)
+        return enough and self.standing.best <= plateau
 
     def take_best(self) -> None:
         """Give the network the best weights it had."""

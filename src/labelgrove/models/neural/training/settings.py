@@ -74,6 +74,12 @@ class Training(Configured):
         "for any number. Publications often count so.",
         least=1,
     )
+    plateau_epochs: int | None = setting(
+        5,
+        "Epochs, of 1,000 steps together at least, after which training stops if held-out "
+        "documents are still ranked little better than by the frequency of labels. None to go on.",
+        least=1,
+    )
     evaluate_every: int | None = setting(
         None,
         "Steps between evaluations on held-out documents. None for as often as they take about a "
