@@ -9,6 +9,7 @@ from labelgrove.core.ranking import ndcg
 from labelgrove.core.types import Run
 from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.examples import small_bert
+from labelgrove.models.neural.training import loop
 
 TEXTS, LABELS = known_answer(120)
 SMALL = {"batch": 16, "epochs": 2, "device": "cpu", "threads": 1, "folds": 2, "candidates": 6}
@@ -88,3 +89,18 @@ def test_the_start_is_not_scored_without_a_first_stage():
     model = models.create("attentionxml", first="none", **SMALL, **MODELS["attentionxml"])
     tagger = Tagger(model, validation=0.2).fit(TEXTS, LABELS)
     assert all(event["step"] > 0 for event in tagger.model_.history_)
+
+
+def test_a_gain_that_may_be_chance_does_not_replace_the_start(monkeypatch):
+    """Few held-out documents cannot tell a small gain; the same training is kept if they could."""
+    rows = {}
+    for chance in (0.0, 9.0):
+        monkeypatch.setattr(loop, "CHANCE", chance)
+        model = models.create(
+            "xml-cnn", **{**SMALL, "candidates": 12, "epochs": 5}, vector_size=16,
+            learning_rate=0.01, first="most-frequent",
+        )  # fmt: skip
+        tagger = Tagger(model, validation=0.2).fit(TEXTS, LABELS)
+        rows[chance] = tagger.rank(TEXTS[:30], 1).labels[:, 0]
+    assert len({*rows[0.0].tolist()}) > 1
+    assert len({*rows[9.0].tolist()}) == 1, "the most frequent label everywhere"

@@ -36,6 +36,9 @@ from labelgrove.models.neural.training.settings import Training
 HISTORY = "history.jsonl"
 # an evaluation costs about a third of a step per document, and may cost a tenth of the training
 PER_EVALUATION = 10 / 3
+# gain over a good start that n held-out documents can tell from chance, times the root of n:
+# about a standard error of the difference of two rankings' nDCG@5
+CHANCE = 0.2
 PLATEAU_STEPS = 1000  # that a network has at least to learn anything, whatever plateau_epochs says
 # what may change when a training is resumed
 RATES = ("learning_rate", "encoder_rate", "hidden_rate", "clip", "clip_recent")
@@ -336,7 +339,7 @@ class _Trainer:
             score = self._objective.score(self._bare) if self._fabric.is_global_zero else None
             score = self._fabric.broadcast(score)
             self._check_finite("validation score", score or 0.0, standing.steps)
-            if score is None or score > standing.best:
+            if score is None or score > self._to_beat:
                 self._best = {
                     name: value.detach().clone() for name, value in self._bare.state_dict().items()
                 }
@@ -350,11 +353,20 @@ class _Trainer:
             event["score"] = score
             self.shown = {"validation": score}
             standing.waited += 1
-            if score > standing.best:
+            if score > self._to_beat:
                 standing.best, standing.waited, standing.best_step = score, 0, standing.steps
         standing.history.append(event)
         self._note()
         return score
+
+    @property
+    def _to_beat(self) -> float:
+        """The score from which on weights are the best so far."""
+        standing, n = self.standing, self._objective.n_validation
+        at_start = bool(standing.history) and not standing.best_step
+        # a start that is good gives way only to what is surely better
+        doubt = CHANCE / max(n, 1) ** 0.5 if at_start and self._objective.scores_start else 0.0
+        return standing.best + doubt
 
     def _is_patience_lost(self, n_batches: int) -> bool:
         """Tell whether there was no gain for too many epochs, or evaluations."""
