@@ -135,9 +135,24 @@ def test_a_newer_format_is_refused(saved):
         storage.read_manifest(saved)
 
 
+def test_a_manifest_of_another_program_is_refused(saved):
+    """Also if it has a format and a checksum, as the manifest of another program may."""
+    path = saved / "manifest.json"
+    said = json.loads(path.read_text())
+    del said["labelgrove"]
+    path.write_text(json.dumps({**said, "checksum": manifest._own_checksum(said)}))
+    with pytest.raises(DamagedError, match="it names no labelgrove"):
+        storage.read_manifest(saved)
+
+
 def test_what_is_not_a_saved_folder(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
         storage.read_manifest(tmp_path / "none")
+    with pytest.raises(InputError, match=r"no such folder: .*none$"):
+        storage.read_folder(tmp_path / "none", lambda *_: None)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file, not a saved labelgrove folder"):
+        storage.read_folder(tmp_path / "file", lambda *_: None)
     with pytest.raises(InputError, match="not a saved labelgrove folder"):
         storage.read_manifest(tmp_path)
 

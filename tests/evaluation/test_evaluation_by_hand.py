@@ -7,6 +7,7 @@ from scipy.sparse import csr_array, csr_matrix
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import Decision, evaluate, per_document, propensity_gains, score_ranking
+from labelgrove.evaluation.scores import parse
 
 # five documents, labels 0 to 4 known to the model, label 5 in the test set only
 #   doc 0  true {0, 2}         ranked 0* 1  2* 3
@@ -237,6 +238,12 @@ def test_no_documents():
 def test_metrics_that_are_no_mean_over_documents_are_refused(metric):
     with pytest.raises(UnknownNameError, match="metric"):
         per_document(Y, RANKING, metric)
+
+
+def test_the_k_of_a_metric_is_read_from_its_name():
+    assert parse("P@3") == ("P", 3)
+    assert parse("PSnDCG@10") == ("PSnDCG", 10)
+    assert parse("samples-F1") == ("samples-F1", 0), "there is no k"
 
 
 def test_propensity_metrics_per_document_ask_for_propensities():

@@ -196,6 +196,14 @@ def test_reliability_by_hand():
     assert expected_calibration_error(Y, ranking, bins=4) == pytest.approx(0.625 / 3)
 
 
+def test_one_bin_holds_all_scores():
+    Y, ranking = as_case([0.2, 0.6], np.array([0, 1]) > 0)
+    found = reliability(Y, ranking, bins=1)
+    assert (found.edges.tolist(), found.counts.tolist()) == ([0.0, 1.0], [2])
+    assert found.scores == pytest.approx([0.4])
+    assert found.hits.tolist() == [0.5]
+
+
 def test_calibration_error_of_nothing_and_wrong_bins():
     Y = csr_array(np.eye(2))
     assert expected_calibration_error(Y, Ranking.empty(2, 3)) == 0.0

@@ -3,6 +3,7 @@
 import inspect
 import os
 import socket
+import threading
 
 import pytest
 
@@ -93,12 +94,11 @@ def test_a_bad_key_is_told_with_its_line(tmp_path, bad):
 
 
 def test_keys_may_come_through_a_pipe(tmp_path):
-    reading, writing = os.pipe()
-    os.write(writing, b"a-key-of-a-password-manager\n")
-    os.close(writing)
-    try:
-        from pathlib import Path
-
-        assert read_keys(Path(f"/dev/fd/{reading}")) == ("a-key-of-a-password-manager",)
-    finally:
-        os.close(reading)
+    """As those of a password manager; who may read it does not matter, it is read once."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    pipe.chmod(0o644)
+    sent = threading.Thread(target=pipe.write_text, args=("a-key-of-a-password-manager\n",))
+    sent.start()
+    assert read_keys(pipe) == ("a-key-of-a-password-manager",)
+    sent.join()

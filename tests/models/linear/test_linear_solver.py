@@ -119,6 +119,18 @@ def test_objective_and_weights_are_those_of_the_optimum(
 
 
 @pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("n_dense", [0, 7])
+def test_many_labels_at_once_are_the_same_as_each_alone(logistic, n_dense):
+    """Of 40 labels a row often moves so few that only theirs are written; alone, that never is."""
+    X, Y = problem(5, n=60, n_features=15, n_labels=40, truth=0.1)
+    together, _ = solve(X, Y, 2.0, logistic, tolerance=1e-6, n_dense=n_dense)
+    for c in range(40):
+        own = csr_array(Y[:, [c]])
+        alone, _ = solve(X, own, 2.0, logistic, tolerance=1e-6, n_dense=n_dense)
+        np.testing.assert_allclose(together[:, [c]], alone, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
 @pytest.mark.parametrize("heavier", [1.0, 6.0])
 def test_same_as_liblinear(heavier, logistic):
     linear_model = pytest.importorskip("sklearn.linear_model")
