@@ -106,9 +106,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
             *(SERVICE + "test_api.py", SERVICE + "test_running.py"),
         ],
         "service/server.py": [
-            *(SERVICE + "test_api.py", SERVICE + "test_stopping.py", SERVICE + "test_running.py"),
-            *(SERVICE + "test_hostile.py", SERVICE + "test_keys_and_rates.py"),
-            SERVICE + "test_bad_taggers.py",
+            *(SERVICE + "test_server.py", SERVICE + "test_api.py", SERVICE + "test_stopping.py"),
+            *(SERVICE + "test_running.py", SERVICE + "test_hostile.py"),
+            *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_bad_taggers.py"),
         ],
         "service/signals.py": [SERVICE + "test_app.py", SERVICE + "test_running.py"],
         "service/taggers.py": [
@@ -120,10 +120,16 @@ AREAS: dict[str, dict[str, list[str]]] = {
             *(SERVICE + "test_workers.py", SERVICE + "test_bad_taggers.py"),
             *(SERVICE + "test_stopping.py", SERVICE + "test_running.py"),
         ],
-        "service/snapshots.py": [SERVICE + "test_bad_taggers.py"],
-        "service/trial.py": [SERVICE + "test_bad_taggers.py", SERVICE + "test_running.py"],
-        "service/versions.py": [SERVICE + "test_bad_taggers.py", SERVICE + "test_running.py"],
-        "service/leaving.py": [SERVICE + "test_stopping.py"],
+        "service/snapshots.py": [SERVICE + "test_snapshots.py", SERVICE + "test_bad_taggers.py"],
+        "service/trial.py": [
+            *(SERVICE + "test_trial.py", SERVICE + "test_bad_taggers.py"),
+            SERVICE + "test_running.py",
+        ],
+        "service/versions.py": [
+            *(SERVICE + "test_versions.py", SERVICE + "test_bad_taggers.py"),
+            SERVICE + "test_running.py",
+        ],
+        "service/leaving.py": [SERVICE + "test_leaving.py", SERVICE + "test_stopping.py"],
         "service/*.py": [
             *(SERVICE + "test_app.py", SERVICE + "test_middleware.py", SERVICE + "test_openapi.py"),
             *(SERVICE + "test_parts.py", SERVICE + "test_taggers.py", SERVICE + "test_api.py"),

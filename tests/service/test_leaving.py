@@ -29,15 +29,17 @@ def test_new_connections_are_dropped_and_others_go_on():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a filter of Linux")
 def test_a_connection_that_waits_to_be_accepted_is_kept():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        with socket.create_connection(listening.getsockname()) as client:
-            client.sendall(b"asked early")
-            ignore_new_connections(listening)
-            client.sendall(b", and late")
-            client.shutdown(socket.SHUT_WR)
-            server, _ = listening.accept()
-            with server:
-                asked = b""
-                while part := server.recv(100):
-                    asked += part
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()) as client,
+    ):
+        client.sendall(b"asked early")
+        ignore_new_connections(listening)
+        client.sendall(b", and late")
+        client.shutdown(socket.SHUT_WR)
+        server, _ = listening.accept()
+        with server:
+            asked = b""
+            while part := server.recv(100):
+                asked += part
     assert asked == b"asked early, and late"

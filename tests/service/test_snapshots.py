@@ -67,7 +67,7 @@ def test_a_place_that_cannot_be_made(tmp_path):
     with places(["/proc/own"], "") as found:
         assert found == ("",), "links are not needed"
     with (
-        pytest.raises(InputError, match="cannot take copies of taggers.*--copy-to"),
+        pytest.raises(InputError, match=r"cannot take copies of taggers.*--copy-to"),
         places(["/proc/own"], str(tmp_path / "file")),
     ):
         pass
@@ -83,7 +83,7 @@ def test_a_copy_that_does_not_fit_is_told_and_removed(folder, tmp_path):
     kept = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, kept[1]))
     try:
-        with pytest.raises(StorageError, match="could not be copied to .*--copy-to"):
+        with pytest.raises(StorageError, match=r"could not be copied to .*--copy-to"):
             take(str(folder), str(tmp_path), copy=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, kept)
