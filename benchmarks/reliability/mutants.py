@@ -69,7 +69,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "core/signing.py": ["tests/cli/test_sign.py"],
         "core/json_files.py": [*STORAGE, "tests/core/test_replacing.py"],
         "core/replacing.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
-        "core/snapshot.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
+        "core/snapshot.py": [
+            *(*STORAGE, "tests/core/test_replacing.py", "tests/tagger/test_loading.py"),
+        ],
         "core/durability.py": [*STORAGE, "tests/test_power_loss.py"],
         "core/strings.py": ["tests/core/test_strings.py", *STORAGE],
         "models/linear/checkpoints.py": [LINEAR + "test_linear_training.py"],

@@ -240,6 +240,13 @@ def test_metrics_that_are_no_mean_over_documents_are_refused(metric):
         per_document(Y, RANKING, metric)
 
 
+def test_the_first_label_counts_where_it_is_only_ranked():
+    Y, ranking = csr_array([[0, 1]]), Ranking([[0]], [[0.9]])
+    assert evaluate(Y, ranking, n_labels=2, threshold=0.5)["hamming-loss"] == 1.0
+    with pytest.raises(InputError, match="n_labels is 1, but 2 labels are true or ranked"):
+        evaluate(Y, ranking, n_labels=1)
+
+
 def test_the_k_of_a_metric_is_read_from_its_name():
     assert parse("P@3") == ("P", 3)
     assert parse("PSnDCG@10") == ("PSnDCG", 10)

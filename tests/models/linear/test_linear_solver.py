@@ -131,6 +131,31 @@ def test_many_labels_at_once_are_the_same_as_each_alone(logistic, n_dense):
 
 
 @pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("n_dense", [0, 7])
+def test_few_labels_that_learn_among_many_that_do_not(logistic, n_dense):
+    """Three of 64 labels have documents, which weigh much: they move far, the others do not."""
+    X, Y = problem(6, n=60, n_features=15, n_labels=64, truth=0.3)
+    learned = [3, 40, 41]
+    dense = np.zeros(Y.shape, np.float32)
+    dense[:, learned] = Y.toarray()[:, learned]
+    costs = {"cost": 0.01, "logistic": logistic, "tolerance": 1e-5, "n_dense": n_dense}
+    together, _ = solve(X, csr_array(dense), true_cost=np.full(64, 30.0), **costs)
+    for c in learned:
+        alone, _ = solve(X, csr_array(dense[:, [c]]), true_cost=np.full(1, 30.0), **costs)
+        assert abs(alone).max() > 0.3
+        np.testing.assert_allclose(together[:, [c]], alone, rtol=0, atol=1e-4)
+
+
+def test_without_a_tolerance_all_epochs_are_used():
+    """Also where nothing moves any more; a tolerance of any size ends it then."""
+    X, Y = csr_array(np.float32([[1.0]])), csr_array(np.float32([[1.0]]))
+    _, (epochs, visits) = solve(X, Y, tolerance=0.0, epochs=50)
+    assert (epochs, visits) == (50, 50)
+    _, (epochs, _) = solve(X, Y, tolerance=1e-6, epochs=50)
+    assert epochs < 50
+
+
+@pytest.mark.parametrize("logistic", [False, True])
 @pytest.mark.parametrize("heavier", [1.0, 6.0])
 def test_same_as_liblinear(heavier, logistic):
     linear_model = pytest.importorskip("sklearn.linear_model")
