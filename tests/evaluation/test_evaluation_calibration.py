@@ -176,6 +176,13 @@ def test_any_map_is_monotone_and_meets_its_knots(x, y, scores):
     assert calibration.apply(inner) == pytest.approx(np.interp(inner, x, y), abs=1e-6)
 
 
+def test_knots_may_be_lists_of_any_numbers():
+    given = Calibration([0, 1], [np.float32(0.25), 1])
+    for knots, expected in ((given.x, [0.0, 1.0]), (given.y, [0.25, 1.0])):
+        assert isinstance(knots, np.ndarray)
+        assert (knots.dtype, knots.tolist()) == (np.float64, expected)
+
+
 def test_identity_and_shapes():
     scores = generator(0, "identity").random((3, 4), dtype=np.float32)
     same = Calibration.identity().apply(scores)

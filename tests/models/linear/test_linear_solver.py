@@ -146,6 +146,23 @@ def test_few_labels_that_learn_among_many_that_do_not(logistic, n_dense):
         np.testing.assert_allclose(together[:, [c]], alone, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("cost", [0.02, 1.0])
+def test_no_row_violates_its_optimum_by_the_tolerance(cost):
+    """More features than rows: the dual variable of each row follows from the weights."""
+    for seed in range(5):
+        X, Y = problem(seed, n=10, n_features=20, n_labels=1, density=0.8, truth=0.4)
+        weights, (epochs, _) = solve(X, Y, cost, tolerance=0.05)
+        assert epochs < 3000
+        A, sign = with_constant(X), 2 * Y.toarray()[:, 0] - 1
+        alpha = sign * np.linalg.lstsq(A.T, weights[:, 0].astype(float), rcond=None)[0]
+        slope, bend = (
+            sign * (A @ weights[:, 0]) - 1 + 0.5 / cost * alpha,
+            (A**2).sum(1) + 0.5 / cost,
+        )
+        violated = np.abs(np.maximum(alpha - slope / bend, 0) - alpha) * bend
+        assert violated.max() < 0.05 + 1e-3
+
+
 def test_without_a_tolerance_all_epochs_are_used():
     """Also where nothing moves any more; a tolerance of any size ends it then."""
     X, Y = csr_array(np.float32([[1.0]])), csr_array(np.float32([[1.0]]))
