@@ -268,6 +268,47 @@ def test_the_first_word_of_health(service):
     assert service.ask("/healthz").json == {"status": "ok", "models": ["bonsai", "knn"]}
 
 
+def test_nothing_runs_on_when_the_app_has_ended(quick):
+    async def run(service):
+        messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+        running = []
+
+        async def receive():
+            running.append(len(asyncio.all_tasks()))
+            return messages.pop(0)
+
+        async def send(message):
+            assert message["type"].endswith(".complete"), message
+
+        await service.app({"type": "lifespan"}, receive, send)
+        await asyncio.sleep(0)
+        return running, len(asyncio.all_tasks())
+
+    with in_process(quick, supervisor=os.getppid()) as service:
+        running, left = service.runner.run(run(service))
+    assert running == [1, 2], "the supervisor is watched"
+    assert left == 1
+
+
+def test_a_folder_that_is_replaced_during_its_trial_is_checked_again(quick, monkeypatch):
+    """Without a snapshot: what is served is what lies there after the trial."""
+
+    async def replaced_meanwhile(name, folder, snapshot, settings):
+        assert snapshot == str(quick)
+        file = max(quick.rglob("*.npy"), key=lambda each: each.stat().st_size)
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+
+    monkeypatch.setattr("labelgrove.service.taggers.try_out", replaced_meanwhile)
+    with in_process(quick) as service:
+        made(quick, "most-frequent", TEXTS[:3], LABELS[:3], overwrite=True)
+        got = service.ask("/v1/reload", method="POST")
+        assert got.status == 409
+        assert "checksum" in got.json["errors"][0]["message"]
+        assert service.ask("/v1/models").json["models"][0]["documents"] == 100
+
+
 def test_a_signal_loads_what_was_saved_anew(quick, caplog, signals):
     """SIGHUP while the app runs; a terminal that was closed ends it instead."""
 
