@@ -52,6 +52,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "models/linear/training_kernels.py": [
             *(LINEAR + "test_linear_kernels.py", LINEAR + "test_linear_solver.py"),
             *(LINEAR + "test_dense_columns.py", LINEAR + "test_linear_training.py"),
+            LINEAR + "test_classifier_chain.py",
         ],
         "models/grove/kernels.py": ["tests/models/grove/test_boosting.py"],
         "models/neighbours/kernels.py": [
@@ -68,7 +69,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "core/signing.py": ["tests/cli/test_sign.py"],
         "core/json_files.py": [*STORAGE, "tests/core/test_replacing.py"],
         "core/replacing.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
-        "core/snapshot.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
+        "core/snapshot.py": [
+            *(*STORAGE, "tests/core/test_replacing.py", "tests/tagger/test_loading.py"),
+        ],
         "core/durability.py": [*STORAGE, "tests/test_power_loss.py"],
         "core/strings.py": ["tests/core/test_strings.py", *STORAGE],
         "models/linear/checkpoints.py": [LINEAR + "test_linear_training.py"],
@@ -81,37 +84,58 @@ AREAS: dict[str, dict[str, list[str]]] = {
     },
     "service": {
         "service/feedback.py": [SERVICE + "test_feedback.py"],
-        "service/bodies.py": [SERVICE + "test_api.py", SERVICE + "test_hostile.py"],
+        "service/bodies.py": [
+            *(SERVICE + "test_middleware.py", SERVICE + "test_app.py", SERVICE + "test_api.py"),
+            *(SERVICE + "test_hostile.py", SERVICE + "test_quotas.py"),
+        ],
         "service/connections.py": [SERVICE + "test_hostile.py", SERVICE + "test_running.py"],
         "service/rates.py": [SERVICE + "test_parts.py", SERVICE + "test_keys_and_rates.py"],
         "service/middleware.py": [
+            *(SERVICE + "test_middleware.py", SERVICE + "test_app.py"),
             *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_api.py"),
             *(SERVICE + "test_hostile.py", SERVICE + "test_running.py"),
         ],
-        "service/batching.py": [SERVICE + "test_batching.py", SERVICE + "test_running.py"],
-        "service/settings.py": [
-            *(SERVICE + "test_parts.py", SERVICE + "test_keys_and_rates.py"),
+        "service/batching.py": [
+            *(SERVICE + "test_batching.py", SERVICE + "test_taggers.py"),
             SERVICE + "test_running.py",
         ],
-        "service/se*.py": [
-            *(SERVICE + "test_parts.py", SERVICE + "test_api.py", SERVICE + "test_running.py"),
+        "service/settings.py": [
+            *(SERVICE + "test_settings.py", SERVICE + "test_parts.py"),
+            *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_running.py"),
         ],
-        "service/signals.py": [SERVICE + "test_running.py"],
+        "service/served.py": [
+            *(SERVICE + "test_served.py", SERVICE + "test_parts.py", SERVICE + "test_app.py"),
+            *(SERVICE + "test_api.py", SERVICE + "test_running.py"),
+        ],
+        "service/server.py": [
+            *(SERVICE + "test_server.py", SERVICE + "test_api.py", SERVICE + "test_stopping.py"),
+            *(SERVICE + "test_running.py", SERVICE + "test_hostile.py"),
+            *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_bad_taggers.py"),
+        ],
+        "service/signals.py": [SERVICE + "test_app.py", SERVICE + "test_running.py"],
         "service/taggers.py": [
-            *(SERVICE + "test_api.py", SERVICE + "test_bad_taggers.py"),
-            *(SERVICE + "test_running.py", SERVICE + "test_renewal.py"),
+            *(SERVICE + "test_taggers.py", SERVICE + "test_app.py", SERVICE + "test_api.py"),
+            *(SERVICE + "test_bad_taggers.py", SERVICE + "test_running.py"),
+            SERVICE + "test_renewal.py",
         ],
         "service/workers.py": [
-            *(SERVICE + "test_bad_taggers.py", SERVICE + "test_stopping.py"),
+            *(SERVICE + "test_workers.py", SERVICE + "test_bad_taggers.py"),
+            *(SERVICE + "test_stopping.py", SERVICE + "test_running.py"),
+        ],
+        "service/snapshots.py": [SERVICE + "test_snapshots.py", SERVICE + "test_bad_taggers.py"],
+        "service/trial.py": [
+            *(SERVICE + "test_trial.py", SERVICE + "test_bad_taggers.py"),
             SERVICE + "test_running.py",
         ],
-        "service/snapshots.py": [SERVICE + "test_bad_taggers.py"],
-        "service/trial.py": [SERVICE + "test_bad_taggers.py"],
-        "service/versions.py": [SERVICE + "test_bad_taggers.py"],
-        "service/leaving.py": [SERVICE + "test_stopping.py"],
+        "service/versions.py": [
+            *(SERVICE + "test_versions.py", SERVICE + "test_bad_taggers.py"),
+            SERVICE + "test_running.py",
+        ],
+        "service/leaving.py": [SERVICE + "test_leaving.py", SERVICE + "test_stopping.py"],
         "service/*.py": [
-            *(SERVICE + "test_parts.py", SERVICE + "test_api.py", SERVICE + "test_hostile.py"),
-            *(SERVICE + "test_quotas.py", SERVICE + "test_schema.py"),
+            *(SERVICE + "test_app.py", SERVICE + "test_middleware.py", SERVICE + "test_openapi.py"),
+            *(SERVICE + "test_parts.py", SERVICE + "test_taggers.py", SERVICE + "test_api.py"),
+            *(SERVICE + "test_hostile.py", SERVICE + "test_quotas.py", SERVICE + "test_schema.py"),
         ],
     },
     "evaluation": {"evaluation/*.py": ["tests/evaluation"]},

@@ -263,10 +263,12 @@ def test_what_another_machine_may_be_writing_is_left_for_a_day(saved):
     (other / "below" / "part").write_text("")
     save(saved, 5, overwrite=True)
     assert other.is_dir()
-    long_ago = time.time() - replacing.DAY - 60
-    for path in (other / "below" / "part", other / "below", other):
-        os.utime(path, (long_ago, long_ago))
-    save(saved, 6, overwrite=True)
+    for seconds, left in ((24 * 3600 - 60, True), (24 * 3600 + 60, False)):
+        long_ago = time.time() - seconds
+        for path in (other / "below" / "part", other / "below", other):
+            os.utime(path, (long_ago, long_ago))
+        save(saved, 6, overwrite=True)
+        assert other.is_dir() == left
     assert names(saved.parent) == ["model"]
 
 

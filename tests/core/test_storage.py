@@ -2,9 +2,11 @@ import errno
 import io
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -78,10 +80,14 @@ def test_objects_are_refused(tmp_path):
 
 def test_manifest_says_what_is_inside(saved):
     said = storage.read_manifest(saved)
-    assert said["format"] == manifest.FORMAT
+    assert said["format"] == manifest.FORMAT == 1, "another one needs a reader of this one"
     assert said["part"] == "test"
     assert set(said["files"]) == {"values.json", "weights.npy"}
     assert said["versions"]["numpy"] == np.__version__
+    assert said["versions"]["python"] == platform.python_version()
+    assert datetime.fromisoformat(said["created"]).tzinfo == UTC
+    text = (saved / "manifest.json").read_text()
+    assert text.endswith("}\n")
 
 
 def test_the_order_of_names_in_a_manifest_means_nothing(saved):
@@ -135,9 +141,24 @@ def test_a_newer_format_is_refused(saved):
         storage.read_manifest(saved)
 
 
+def test_a_manifest_of_another_program_is_refused(saved):
+    """Also if it has a format and a checksum, as the manifest of another program may."""
+    path = saved / "manifest.json"
+    said = json.loads(path.read_text())
+    del said["labelgrove"]
+    path.write_text(json.dumps({**said, "checksum": manifest._own_checksum(said)}))
+    with pytest.raises(DamagedError, match="it names no labelgrove"):
+        storage.read_manifest(saved)
+
+
 def test_what_is_not_a_saved_folder(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
         storage.read_manifest(tmp_path / "none")
+    with pytest.raises(InputError, match=r"no such folder: .*none$"):
+        storage.read_folder(tmp_path / "none", lambda *_: None)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file, not a saved labelgrove folder"):
+        storage.read_folder(tmp_path / "file", lambda *_: None)
     with pytest.raises(InputError, match="not a saved labelgrove folder"):
         storage.read_manifest(tmp_path)
 

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array, csr_matrix
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import Decision, evaluate, per_document, propensity_gains, score_ranking
+from labelgrove.evaluation.scores import parse
 
 # five documents, labels 0 to 4 known to the model, label 5 in the test set only
 #   doc 0  true {0, 2}         ranked 0* 1  2* 3
@@ -237,6 +238,19 @@ def test_no_documents():
 def test_metrics_that_are_no_mean_over_documents_are_refused(metric):
     with pytest.raises(UnknownNameError, match="metric"):
         per_document(Y, RANKING, metric)
+
+
+def test_the_first_label_counts_where_it_is_only_ranked():
+    Y, ranking = csr_array([[0, 1]]), Ranking([[0]], [[0.9]])
+    assert evaluate(Y, ranking, n_labels=2, threshold=0.5)["hamming-loss"] == 1.0
+    with pytest.raises(InputError, match="n_labels is 1, but 2 labels are true or ranked"):
+        evaluate(Y, ranking, n_labels=1)
+
+
+def test_the_k_of_a_metric_is_read_from_its_name():
+    assert parse("P@3") == ("P", 3)
+    assert parse("PSnDCG@10") == ("PSnDCG", 10)
+    assert parse("samples-F1") == ("samples-F1", 0), "there is no k"
 
 
 def test_propensity_metrics_per_document_ask_for_propensities():

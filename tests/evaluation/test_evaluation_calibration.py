@@ -103,6 +103,30 @@ def test_the_prior_bounds_the_slope_where_scores_part_hits_from_misses():
     assert fitted.apply([0.4, 0.6]) == pytest.approx(expit([-slope * odds, slope * odds]), abs=2e-3)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_curve_is_the_most_probable_one(seed):
+    """Slope and shift by Newton's method, with a prior of variance 10 around 1 and 0."""
+    rng = generator(seed, "curve")
+    n = int(rng.choice([11, 30, 200]))
+    hits = rng.permutation(n) < max(10, n // 3)
+    spread, gap = rng.choice([0.05, 1.0, 8.0]), rng.choice([-3.0, 0.0, 6.0])
+    scores = expit(spread * rng.standard_normal(n) + gap * hits).astype(np.float32)
+    odds = logit(np.clip(scores.astype(float), 1e-6, 1 - 1e-6))
+    A, shape = np.column_stack([odds, np.ones(n)]), np.array([1.0, 0.0])
+    for _ in range(200):
+        p = expit(A @ shape)
+        slope = A.T @ (p - hits) + (shape - [1, 0]) / 10
+        step = np.linalg.solve((A.T * (p * (1 - p))) @ A + np.eye(2) / 10, slope)
+        shape -= step / max(1.0, np.abs(step).max())
+    fitted = fit_calibration(*as_case(scores, hits))
+    at = np.array([0.02, 0.3, 0.7, 0.98])
+    if shape[0] > 0:  # else a larger score would mean a smaller probability
+        expected = np.clip(expit(shape[0] * logit(at) + shape[1]), 1e-6, 1 - 1e-6)
+        assert fitted.apply(at) == pytest.approx(expected, abs=2e-3)
+    else:
+        assert np.ptp(fitted.apply(at)) < 1e-6
+
+
 def test_all_scores_equal():
     hits = np.arange(2000) % 4 == 0
     fitted = fit_calibration(*as_case(np.full(2000, 0.9), hits))
@@ -152,6 +176,13 @@ def test_any_map_is_monotone_and_meets_its_knots(x, y, scores):
     assert calibration.apply(inner) == pytest.approx(np.interp(inner, x, y), abs=1e-6)
 
 
+def test_knots_may_be_lists_of_any_numbers():
+    given = Calibration([0, 1], [np.float32(0.25), 1])
+    for knots, expected in ((given.x, [0.0, 1.0]), (given.y, [0.25, 1.0])):
+        assert isinstance(knots, np.ndarray)
+        assert (knots.dtype, knots.tolist()) == (np.float64, expected)
+
+
 def test_identity_and_shapes():
     scores = generator(0, "identity").random((3, 4), dtype=np.float32)
     same = Calibration.identity().apply(scores)
@@ -194,6 +225,14 @@ def test_reliability_by_hand():
     assert found.hits.tolist() == [0.5, 0, 0.5, 1]
     # 2/6 |0.15 - 0.5| + 2/6 |0.65 - 0.5| + 2/6 |0.875 - 1|
     assert expected_calibration_error(Y, ranking, bins=4) == pytest.approx(0.625 / 3)
+
+
+def test_one_bin_holds_all_scores():
+    Y, ranking = as_case([0.2, 0.6], np.array([0, 1]) > 0)
+    found = reliability(Y, ranking, bins=1)
+    assert (found.edges.tolist(), found.counts.tolist()) == ([0.0, 1.0], [2])
+    assert found.scores == pytest.approx([0.4])
+    assert found.hits.tolist() == [0.5]
 
 
 def test_calibration_error_of_nothing_and_wrong_bins():

@@ -80,3 +80,8 @@ def test_wrong_calls():
         frequency_groups([1], 0)
     with pytest.raises(InputError, match=r"shape \(3,\), but Y has 2"):
         by_frequency(csr_array(np.eye(2)), Ranking.empty(2, 1), [1, 2, 3])
+
+
+def test_one_document_is_enough_to_tell_its_label_from_the_others():
+    assert frequency_groups([0, 1], n_groups=2).tolist() == [1, 0]
+    assert frequency_groups([0, 0], n_groups=2).tolist() == [1, 1]

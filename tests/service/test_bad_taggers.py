@@ -167,7 +167,7 @@ def test_a_hidden_folder_of_somebody_else_stays(own):
     assert (theirs / "notes").is_dir()
 
 
-def test_without_a_snapshot_a_worker_checks_again_what_it_takes(own, tmp_path):
+def test_without_a_snapshot_a_worker_checks_again_what_it_takes(own, tmp_path, caplog):
     """The folder's parent cannot be written to, so that there are no links to what is served."""
     new_keys(tmp_path / "key")
     sign(own, tmp_path / "key")
@@ -187,7 +187,9 @@ def test_without_a_snapshot_a_worker_checks_again_what_it_takes(own, tmp_path):
         ServedTaggers(settings)  # as a worker does that takes the place of another
     assert versions.get("own").current.checksum == before
     sign(own, tmp_path / "key")
+    assert "was replaced" not in caplog.text
     taggers = ServedTaggers(settings)
+    assert "own was replaced, and what was served is gone" in caplog.text
     assert taggers.queue("own").served.manifest["model"] == "most-frequent"
     assert versions.get("own").current.checksum == storage.read_manifest(own)["checksum"]
     taggers.close()

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from command_line import called
 from flushes import flushes_of
 from labelgrove import Tagger
-from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.errors import FullDiskError, InputError, StorageError
 from labelgrove.corpus import read_corpus, read_feedback
 from labelgrove.service.feedback import FeedbackFile
 from processes import PATIENCE, gone
@@ -73,6 +74,20 @@ def test_a_last_line_without_an_end_is_kept(tmp_path):
     file.path.write_text('{"text": "a"}\n{"text": "edited by hand"}')
     file.append([{"text": "b"}])
     assert [line["text"] for line in lines(file.path)] == ["a", "edited by hand", "b"]
+
+
+@pytest.mark.parametrize("before", ['{"text": "a"}\n', '{"text": "edited by hand"}'])
+def test_what_a_full_disk_cuts_short_is_removed_and_no_more(tmp_path, before):
+    file = FeedbackFile(tmp_path / "f.jsonl")
+    file.path.write_text(before)
+    kept = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, kept[1]))
+    try:
+        with pytest.raises(FullDiskError, match="no space is left on the disk"):
+            file.append([{"text": "longer than ten bytes"}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, kept)
+    assert file.path.read_text() == before.rstrip("\n") + "\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is full")

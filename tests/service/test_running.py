@@ -139,6 +139,8 @@ def test_workers_count_together_share_limits_and_are_replaced(taggers):
         assert len(workers) == 2
         os.kill(workers[0], signal.SIGKILL)
         eventually(lambda: len(set(children(service.process.pid)) - set(workers)) == 1)
+        said = "a worker was ended by SIGKILL; another takes its place now\n"
+        assert any(line.endswith(said) for line in service.told)
         for connection in connections:
             connection.close()
         told = service.ask("/metrics").body.decode()

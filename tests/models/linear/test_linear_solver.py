@@ -119,6 +119,60 @@ def test_objective_and_weights_are_those_of_the_optimum(
 
 
 @pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("n_dense", [0, 7])
+def test_many_labels_at_once_are_the_same_as_each_alone(logistic, n_dense):
+    """Of 40 labels a row often moves so few that only theirs are written; alone, that never is."""
+    X, Y = problem(5, n=60, n_features=15, n_labels=40, truth=0.1)
+    together, _ = solve(X, Y, 2.0, logistic, tolerance=1e-6, n_dense=n_dense)
+    for c in range(40):
+        own = csr_array(Y[:, [c]])
+        alone, _ = solve(X, own, 2.0, logistic, tolerance=1e-6, n_dense=n_dense)
+        np.testing.assert_allclose(together[:, [c]], alone, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("n_dense", [0, 7])
+def test_few_labels_that_learn_among_many_that_do_not(logistic, n_dense):
+    """Three of 64 labels have documents, which weigh much: they move far, the others do not."""
+    X, Y = problem(6, n=60, n_features=15, n_labels=64, truth=0.3)
+    learned = [3, 40, 41]
+    dense = np.zeros(Y.shape, np.float32)
+    dense[:, learned] = Y.toarray()[:, learned]
+    costs = {"cost": 0.01, "logistic": logistic, "tolerance": 1e-5, "n_dense": n_dense}
+    together, _ = solve(X, csr_array(dense), true_cost=np.full(64, 30.0), **costs)
+    for c in learned:
+        alone, _ = solve(X, csr_array(dense[:, [c]]), true_cost=np.full(1, 30.0), **costs)
+        assert abs(alone).max() > 0.3
+        np.testing.assert_allclose(together[:, [c]], alone, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("cost", [0.02, 1.0])
+def test_no_row_violates_its_optimum_by_the_tolerance(cost):
+    """More features than rows: the dual variable of each row follows from the weights."""
+    for seed in range(5):
+        X, Y = problem(seed, n=10, n_features=20, n_labels=1, density=0.8, truth=0.4)
+        weights, (epochs, _) = solve(X, Y, cost, tolerance=0.05)
+        assert epochs < 3000
+        A, sign = with_constant(X), 2 * Y.toarray()[:, 0] - 1
+        alpha = sign * np.linalg.lstsq(A.T, weights[:, 0].astype(float), rcond=None)[0]
+        slope, bend = (
+            sign * (A @ weights[:, 0]) - 1 + 0.5 / cost * alpha,
+            (A**2).sum(1) + 0.5 / cost,
+        )
+        violated = np.abs(np.maximum(alpha - slope / bend, 0) - alpha) * bend
+        assert violated.max() < 0.05 + 1e-3
+
+
+def test_without_a_tolerance_all_epochs_are_used():
+    """Also where nothing moves any more; a tolerance of any size ends it then."""
+    X, Y = csr_array(np.float32([[1.0]])), csr_array(np.float32([[1.0]]))
+    _, (epochs, visits) = solve(X, Y, tolerance=0.0, epochs=50)
+    assert (epochs, visits) == (50, 50)
+    _, (epochs, _) = solve(X, Y, tolerance=1e-6, epochs=50)
+    assert epochs < 50
+
+
+@pytest.mark.parametrize("logistic", [False, True])
 @pytest.mark.parametrize("heavier", [1.0, 6.0])
 def test_same_as_liblinear(heavier, logistic):
     linear_model = pytest.importorskip("sklearn.linear_model")

@@ -480,3 +480,17 @@ def test_failed_task_is_not_hidden(monkeypatch):
     monkeypatch.setattr(training, "train_task", broken)
     with pytest.raises(MemoryError):
         MODEL.fresh().fit(X, Y)
+
+
+def test_finished_tasks_are_written_every_half_minute(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    kept = checkpoints.TaskCheckpoint(Run(folder=tmp_path), "this training")
+    kept.load()
+    chunk = tasks.Chunk(*(np.zeros(1) for _ in tasks.Chunk._fields))
+    written = []
+    for number, seconds in enumerate((0.0, 29.0, 2.0, 29.0, 2.0)):
+        now[0] += seconds
+        kept.add(tasks.NodeTask(number, 0, 0, 0, 1), chunk)
+        written.append(len(list(tmp_path.glob("part-*"))))
+    assert written == [0, 0, 1, 1, 2]

@@ -1,0 +1,131 @@
+"""A tagger in memory: how it is read, found labels, the card."""
+
+import json
+
+import pytest
+
+from labelgrove.core import manifest
+from labelgrove.core.errors import DamagedError, UnknownNameError
+from labelgrove.service import served as module
+from labelgrove.service.problems import ProblemError
+from labelgrove.service.served import Explaining, Served, Tagging, _public
+from labelgrove.service.settings import Settings
+from services import made
+
+
+@pytest.fixture(scope="module")
+def served(taggers):
+    return Served("bonsai", str(taggers / "bonsai"), Settings((), ()))
+
+
+def test_what_was_checked_before_is_not_checked_again(tmp_path):
+    """A folder whose sizes fit and whose checksums do not: only who compares them sees that."""
+    folder = tmp_path / "own"
+    made(folder, "most-frequent")
+    path = folder / "manifest.json"
+    said = json.loads(path.read_text())
+    for facts in said["files"].values():
+        facts["sha256"] = "0" * 64
+    path.write_text(json.dumps({**said, "checksum": manifest._own_checksum(said)}))
+    settings = Settings((("own", str(folder)),), (None,))
+    with pytest.raises(DamagedError):
+        Served("own", str(folder), settings)
+    found = Served("own", str(folder), settings, verify=False)
+    assert found.manifest["model"] == "most-frequent"
+
+
+def test_each_question_has_its_own_answer(served):
+    """Also those that fail, and those that need other depths."""
+    answers = served.answer(
+        [
+            Tagging(["red apples", "a car"], 2, None),
+            Explaining("red apples", "shade"),
+            Tagging(["red apples"], 4, None),
+            Tagging(["red apples"], 2, "no such threshold"),
+            Explaining("red apples", "fruit"),
+            Tagging(["a car"], 2, None),
+        ]
+    )
+    assert [isinstance(each, Exception) for each in answers] == [0, 1, 0, 1, 0, 0]
+    first, _, deep, _, explanation, last = answers
+    two = json.loads(b"[" + first + b"]")
+    assert [len(each["labels"]) for each in two] == [2, 2]
+    assert json.loads(deep)["labels"][:2] == two[0]["labels"]
+    assert json.loads(last) == two[1]
+    assert json.loads(explanation)["label"] == "fruit"
+
+
+def test_one_that_fails_in_a_batch_fails_alone(served, monkeypatch):
+    rank = served.tagger.rank
+
+    def ranked(texts, depth):
+        if "poison" in texts:
+            raise ValueError("bad text")
+        return rank(texts, depth)
+
+    monkeypatch.setattr(served.tagger, "rank", ranked)
+    good, bad, other = served.answer([Tagging([each], 1, None) for each in ("red", "poison", "a")])
+    assert isinstance(bad, ValueError)
+    assert len(json.loads(good)["labels"]) == len(json.loads(other)["labels"]) == 1
+
+
+def test_similar_labels_are_named_where_that_is_fast(served, monkeypatch):
+    assert served.number("fruit") == served.labels.ids.index("fruit")
+    with pytest.raises(UnknownNameError, match="did you mean 'fruit'"):
+        served.number("fruits")
+    with pytest.raises(UnknownNameError):
+        served.number("f" * 100)
+    with pytest.raises(ProblemError, match=r"unknown label 'f{100}'; GET /v1/labels"):
+        served.number("f" * 101)
+    monkeypatch.setattr(module, "HINTED", len(served.labels))
+    with pytest.raises(UnknownNameError):
+        served.number("fruits")
+    monkeypatch.setattr(module, "HINTED", len(served.labels) - 1)
+    with pytest.raises(ProblemError, match="unknown label 'fruits'") as refused:
+        served.number("fruits")
+    assert refused.value.status == 404
+    assert served.number("Fruit of trees") == served.labels.ids.index("fruit")
+
+
+def test_levels_are_sorted_by_name_and_cut(served):
+    ids = served.labels.ids
+
+    def below(*asked):
+        return [ids[number] for number in served.below(*asked)]
+
+    assert below(None, 0, 9) == ["colour", "thing"]
+    assert below(None, 1, 1) == ["thing"]
+    assert below(ids.index("thing"), 0, 1) == ["fruit"]
+    assert below(ids.index("thing"), 1, 9) == ["vehicle"]
+
+
+def test_paths_of_this_machine_are_not_told():
+    given = {"model": "/home/me/secret/mini", "names": ["/a/b", "c/d"], "k": 3, "on": True}
+    assert _public(given) == {"model": "mini", "names": ["b", "c/d"], "k": 3, "on": True}
+
+
+def test_a_card_tells_size_and_hierarchy(served, taggers):
+    files = [each for each in (taggers / "bonsai").rglob("*") if each.is_file()]
+    assert served.card["bytes"] == sum(each.stat().st_size for each in files)
+    assert served.card["hierarchy"] is True
+    assert served.card["summary"]
+
+
+def test_a_card_without_hierarchy_or_thresholds(tmp_path):
+    from labelgrove import Tagger
+
+    Tagger("bonsai", validation=0).fit(["one two", "three four"], [["x"], ["y"]]).save(
+        tmp_path / "plain"
+    )
+    card = Served("plain", str(tmp_path / "plain"), Settings((), ())).card
+    assert (card["hierarchy"], card["thresholds"], card["labels"]) == (False, None, 2)
+
+
+@pytest.mark.parametrize(
+    ("threads", "workers", "cores", "expected"), [(3, 1, 8, 3), (None, 2, 8, 4), (None, 9, 8, 1)]
+)
+def test_workers_share_the_cores(taggers, monkeypatch, threads, workers, cores, expected):
+    monkeypatch.setattr(module, "workers", lambda _: cores)
+    settings = Settings((), (), threads=threads, workers=workers)
+    found = Served("knn", str(taggers / "knn"), settings)
+    assert found.tagger.model_.threads == expected

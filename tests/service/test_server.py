@@ -1,0 +1,140 @@
+"""How a service begins: where it listens, what it tells, what uvicorn is given."""
+
+import errno
+import logging
+import os
+import resource
+import socket
+
+import pytest
+from uvicorn.config import STARTUP_FAILURE
+
+from labelgrove.core import storage
+from labelgrove.core.errors import InputError
+from labelgrove.core.progress import Silent
+from labelgrove.service import server
+from labelgrove.service.settings import Limits, Settings
+from labelgrove.service.versions import Versions
+from services import made
+
+
+class Told(Silent):
+    def __init__(self):
+        self.lines = []
+
+    def say(self, message):
+        self.lines.append(message)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("served") / "own"
+    made(place, "most-frequent")
+    return place
+
+
+@pytest.fixture
+def restored():
+    """Put back what a service sets for its whole process."""
+    ours, theirs = logging.getLogger("labelgrove.service"), logging.getLogger("uvicorn")
+    kept = ours.handlers, ours.propagate, ours.level, theirs.level
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    ours.handlers, ours.propagate = kept[:2]
+    ours.setLevel(kept[2])
+    theirs.setLevel(kept[3])
+    resource.setrlimit(resource.RLIMIT_NOFILE, files)
+
+
+def test_a_port_is_taken_once_and_free_at_once():
+    listening = server._listen("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    said = rf"nothing can listen at 127\.0\.0\.1:{port} \({os.strerror(errno.EADDRINUSE)}\)"
+    with pytest.raises(InputError, match=said + ": choose another --port or --host"):
+        server._listen("127.0.0.1", port)
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        accepted, _ = listening.accept()
+        accepted.close()  # the side that closes first keeps the port for a minute
+        assert client.recv(1) == b""
+    listening.close()
+    server._listen("127.0.0.1", port).close()
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:70000 \(.*0-65535"):
+        server._listen("127.0.0.1", 70_000)
+
+
+def test_an_address_of_version_6():
+    assert server._shown("::1") == "[::1]"
+    assert server._shown("localhost") == "localhost"
+    try:
+        listening = server._listen("::1", 0)
+    except InputError:
+        pytest.skip("this machine has no addresses of version 6")
+    with listening:
+        assert listening.family == socket.AF_INET6
+        socket.create_connection(listening.getsockname()[:2]).close()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "quiet", "ending"), [(60.0, 20, 61), (20.0, 20, 21), (1.2, 2, 2), (0.1, 1, 1)]
+)
+def test_a_quiet_connection_is_kept_no_longer_than_a_request_may_take(seconds, quiet, ending):
+    config = server._config(None, Settings((), (), limits=Limits(seconds=seconds), workers=3))
+    assert (config.timeout_keep_alive, config.timeout_graceful_shutdown) == (quiet, ending)
+    assert (config.workers, config.factory) == (3, False)
+    assert [config.proxy_headers, config.access_log, config.server_header] == [False] * 3
+    app = server.WorkerApp(Settings((), ()))
+    assert server._config(app, app.settings).factory is True
+
+
+def test_the_log_has_requests_unless_it_is_quiet(restored, capsys):
+    log = logging.getLogger("labelgrove.service")
+    for kind, told in (("requests", "goes well\ngoes wrong\n"), ("nothing", "goes wrong\n")):
+        server._log(Settings((), (), log=kind))
+        log.info("goes well")
+        log.warning("goes wrong")
+        lines = capsys.readouterr().err.splitlines()
+        assert "".join(line.split(" ", 1)[1] + "\n" for line in lines) == told
+        assert all(line[4] == "-" and line[10] == "T" for line in lines), "when it was"
+    assert not logging.getLogger("uvicorn").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("uvicorn").isEnabledFor(logging.ERROR)
+
+
+def test_all_connections_that_the_system_allows(restored):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, most), most))
+    server._allow_connections()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+
+
+@pytest.mark.parametrize(("workers", "more"), [(1, ""), (2, ", in 2 workers")])
+def test_a_service_begins_with_what_it_has_checked(folder, tmp_path, workers, more):
+    told = Told()
+    settings = Settings(
+        *((("own", str(folder)),), (None,)), shared=str(tmp_path), snapshots=("",), workers=workers
+    )
+    server._begin(settings, told)
+    assert told.lines == [f"loading {folder}{more}"]
+    version = Versions(tmp_path).get("own").current
+    assert version.folder == str(folder)
+    assert version.checksum == storage.read_manifest(folder)["checksum"]
+    server._begin(settings, None)
+
+
+def test_feedback_is_checked_before_anything_is_loaded(folder, tmp_path):
+    nowhere = str(tmp_path / "none" / "own.feedback.jsonl")
+    settings = Settings((("own", "no such folder"),), (nowhere,), shared=str(tmp_path))
+    with pytest.raises(InputError, match="--feedback"):
+        server._begin(settings, None)
+
+
+def test_a_worker_that_cannot_begin_says_why(tmp_path, capsys, restored):
+    settings = Settings((("own", str(tmp_path / "none")),), (None,))
+    with pytest.raises(SystemExit) as ended:
+        server.WorkerApp(settings)()
+    assert ended.value.code == STARTUP_FAILURE
+    assert capsys.readouterr().err.startswith("labelgrove: no such folder: ")
+
+
+def test_what_processes_share_is_in_memory_where_there_is_such_a_folder():
+    there = os.access("/dev/shm", os.W_OK | os.X_OK)
+    assert server._memory() == ("/dev/shm" if there else None)
