@@ -94,9 +94,7 @@ def network(task: Task, asked: argparse.Namespace) -> tuple[str | type[Classifie
     """Return the model of a task and what is not default.
 
     Epochs are so many that patience ends the training, not their number; where the learning rate
-    falls to zero the curve is flat by then. On bonsai's candidates APLC's clusters have no use,
-    since they make it cheap to judge all labels: its encoder and hidden layer stay, with a linear
-    layer behind them.
+    falls to zero the curve is flat by then.
     """
     settings: dict[str, Any] = {"first": "bonsai" if task.form == ON_BONSAI else "none"}
     if task.model in WORDS:
@@ -106,10 +104,9 @@ def network(task: Task, asked: argparse.Namespace) -> tuple[str | type[Classifie
         "encoder": str(asked.encoder), "length": asked.tokens, "batch": 16, "encoder_rate": 1e-4,
         "epochs": asked.epochs or 10, "patience": 4,
     }  # fmt: skip
-    if task.model == "laco":  # it asks the first stage only if labels are more than `together`
-        return _laco(), settings | ({"together": 0} if task.form == ON_BONSAI else {})
-    settings |= {"hidden": 384, "hidden_rate": 1e-3}
-    return ("transformer" if task.form == ON_BONSAI else task.model), settings
+    if task.model == "laco":
+        return _laco(), settings
+    return task.model, settings | {"hidden": 384, "hidden_rate": 1e-3}
 
 
 def _laco() -> type[Classifier]:

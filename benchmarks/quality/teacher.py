@@ -90,8 +90,8 @@ def settings(case: Case, system: str) -> dict[str, Any]:
     if system in ("bonsai", "knn"):
         return {}
     found: dict[str, Any] = {
-        "vectors": case.glove, "length": 128, "epochs": 8, "batch": 40, "patience": 100,
-        "schedule": "linear", "learning_rate": 0.01,
+        "first": "none", "vectors": case.glove, "length": 128, "epochs": 8, "batch": 40,
+        "patience": 100, "schedule": "linear", "learning_rate": 0.01,
     }  # fmt: skip
     if system == "attentionxml":
         tree = "always" if case.where == "congress" else "never"

@@ -79,18 +79,23 @@ def pairs(documents: list[Document]) -> tuple[list[str], list[list[str]]]:
     return [each.text for each in documents], [list(each.labels) for each in documents]
 
 
+ALONE = ("attentionxml", "lightattention", "treaderxml", "aplc-xlnet")  # else data would decide
+
+
 def trained(
     case: Case, system: str, model: str | type[Classifier], settings: Mapping[str, Any]
 ) -> Tagger:
     """Train a model under the name of a system, or go on, or load what is there.
 
-    How it was trained is written beside it, see `training_record`.
+    Networks are in their papers' form, without a first stage, unless settings say otherwise. How
+    a model was trained is written beside it, see `training_record`.
     """
     folder = case.folder / system
     if (folder / "manifest.json").exists():
         return Tagger.load(folder)
     new = partial(models.create, model) if isinstance(model, str) else model
-    made = new(seed=case.seed, threads=case.threads, **settings)
+    alone = {"first": "none"} if model in ALONE else {}
+    made = new(seed=case.seed, threads=case.threads, **alone | dict(settings))
     run = Run(folder=case.folder / f"{system}.run", resume=True, progress=Lines(seconds=30))
     resumed = run.folder is not None and run.folder.exists()
     texts, labels = pairs(case.documents("train"))

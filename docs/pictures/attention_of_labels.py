@@ -24,7 +24,7 @@ SAMPLE = Path(labelgrove.__file__).parent / "samples" / "arxiv"
 SETTINGS = {
     "units": 32, "layers": [32], "length": 60, "batch": 16, "learning_rate": 0.01, "threads": 1,
     "vectors": "random", "vector_size": 100, "dropout": 0.2, "vector_dropout": 0.0,
-    "prior": "frequency", "tree": "never",
+    "prior": "frequency", "tree": "never", "first": "none",
 }  # fmt: skip
 WORDS = 60
 LABELS = 10  # the most frequent
