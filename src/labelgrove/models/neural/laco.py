@@ -36,7 +36,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranges import Real
@@ -142,16 +141,6 @@ class Laco(LabelReading, FineTuning, NeuralClassifier):
                 f"encoder={self.encoder!r} cannot read labels with the text, only a transformer "
                 "can: set joint=false, or give a transformer"
             )
-
-    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
-        return len(counts) > self.together
-
-    @property
-    def _needs_first(self) -> bool:
-        return True
-
-    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
-        return self.why_first(len(counts))
 
     def _prepare(
         self, data: TrainingData, context: FitContext

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranges import Real, Whole
@@ -62,16 +61,6 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
                 f"encoder={self.encoder!r} cannot read labels with the text, which seqtag needs: "
                 "give a transformer, or use laco with joint=false"
             )
-
-    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
-        return len(counts) > self.together
-
-    @property
-    def _needs_first(self) -> bool:
-        return True
-
-    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
-        return self.why_first(len(counts))
 
     def _input(self) -> Input:
         return JointInput.around(super()._input(), self.starts, self._n_read)

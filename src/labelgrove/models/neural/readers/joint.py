@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from labelgrove.core.configured import Configured
@@ -46,11 +47,17 @@ class LabelReading(Configured):
         "there are any, or random.",
     )
 
-    def why_first(self, n_labels: int) -> str:
-        """Say why not all of so many labels are read."""
+    def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
+        return len(counts) > self.together
+
+    @property
+    def _needs_first(self) -> bool:
+        return True  # more labels cannot be read
+
+    def _why_first(self, counts: NDArray[np.int64], n_documents: int) -> str:
         return (
-            f"{n_labels:,} labels are more than are read with a text (together={self.together}): "
-            "the best of a first stage are read"
+            f"{len(counts):,} labels are more than are read with a text "
+            f"(together={self.together}): the best of a first stage are read"
         )
 
 
