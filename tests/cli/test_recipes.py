@@ -208,5 +208,8 @@ def test_dense_vectors_of_the_text_are_a_setting_of_the_model():
 def test_one_setting_under_two_names_has_one_value():
     same = ["text.dense=static:potion", "dense=static:potion"]
     assert settings_of({}, same)[0] == {"dense": "static:potion"}
-    with pytest.raises(InputError, match="dense=static:potion and dense=other are the same"):
+    with pytest.raises(InputError, match="as static:potion and as other: give it once"):
         settings_of({}, ["text.dense=static:potion", "dense=other"])
+    for recipe in ({"settings": {"dense": "old"}}, {"features": {"text": {"dense": "old"}}}):
+        for key in ("dense", "text.dense"):
+            assert settings_of(recipe, [f"{key}=new"]) == ({"dense": "new"}, {})

@@ -28,17 +28,20 @@ def settings_of(
 
     of_model = dict(recipe.get("settings", {}))
     of_views = {view: dict(values) for view, values in recipe.get("features", {}).items()}
+    seen: dict[str, Any] = {}  # under one name or the other
     for setting in given:
         key, text = parted(setting, "--set takes KEY=VALUE")
         view, dot, name = key.rpartition(".")
-        (of_views.setdefault(view, {}) if dot else of_model)[name] = parse_value(text)
-    of_text = of_views.get("text", {})
-    for name in OF_TEXT:
-        if name in of_text and of_model.get(name, of_text[name]) != of_text[name]:
+        value = parse_value(text)
+        if name in OF_TEXT and view in ("", "text") and seen.setdefault(name, value) != value:
             raise InputError(
-                f"text.{name}={of_text[name]} and {name}={of_model[name]} are the same setting: "
-                "give one of them"
+                f"--set gives {name} (also written text.{name}) as {seen[name]} and as {value}: "
+                "give it once"
             )
+        (of_views.setdefault(view, {}) if dot else of_model)[name] = value
+        if name in seen and not dot:  # wins over a recipe, under whatever name that has it
+            of_views.get("text", {}).pop(name, None)
+    of_text = of_views.get("text", {})
     of_model |= {name: of_text.pop(name) for name in OF_TEXT if name in of_text}
     return of_model, {view: values for view, values in of_views.items() if values}
 

@@ -213,17 +213,18 @@ class LabelMatch(Classifier):
         lengths = self._learn_names(labels, Y.shape[1], words)
         record = self._record(X, Y, lengths)
         names = labels.names[: Y.shape[1]]
-        if X.shape[0] < ENOUGH and not any(map(_LETTER.search, names)):
-            raise InputError(
-                f"labels have no names, only numbers such as {names[0]!r}, which texts do not "
-                "mention: give names by a vocabulary (--labels)"
-            )
-        if not record.found.any() and X.shape[0] >= ENOUGH:
+        nothing = not record.found.any()
+        if nothing and X.shape[0] >= ENOUGH:
             shown = ", ".join(map(repr, names[:3]))
             raise InputError(
                 f"no label's name, such as {shown}, stands in any of the {X.shape[0]:,} training "
                 "texts, and label-match finds labels by their names: give names in the texts' "
                 "language by a vocabulary (--labels)"
+            )
+        if nothing and not any(map(_LETTER.search, names)):
+            raise InputError(
+                f"labels have no names, only numbers such as {names[0]!r}, which no text "
+                "mentions: give names by a vocabulary (--labels)"
             )
         sample = self._sample(X)
         mentions = self._mentions(X[sample])

@@ -69,8 +69,10 @@ class TrainingTask:
         fitted = _fit(self.learned, self.train, self.held, context)
         if self.whole is not None and fitted.model.refits:
             # what was calibrated is a trial; the model that is kept learns from everything
-            who = "the linear part learns" if model.uses_validation else "learning"
-            context.run.progress.say(f"{who} from all {self.whole[1].shape[0]:,} documents")
+            n = self.whole[1].shape[0]
+            early = f"parts without early stopping learn from all {n:,} documents"
+            whole = f"learning from all {n:,} documents"
+            context.run.progress.say(early if model.uses_validation else whole)
             everything = replace(_step(context, "final"), documents=self.documents)
             final = fitted.model.refit(*self.whole, context=everything)
             fitted = replace(fitted, model=final)

@@ -67,7 +67,7 @@ def test_few_documents_stand_on_bonsai(name, capsys, tmp_path):
     assert isinstance(tagger.model_.candidates_, FirstStageLabels)
     err = capsys.readouterr().err
     assert f"are few for {name} alone: it judges the best labels of bonsai" in err
-    assert "the linear part learns from all 200 documents" in err
+    assert "parts without early stopping learn from all 200 documents" in err
     tagger.save(tmp_path / "t")
     assert Tagger.load(tmp_path / "t").tag(TEXTS[3]) == tagger.tag(TEXTS[3])
 
