@@ -3,6 +3,7 @@
     python benchmarks/reliability/mutants.py --work build/mutants --each 40
     python benchmarks/reliability/mutants.py --work build/mutants --each 40 --again
     python benchmarks/reliability/mutants.py --work build/mutants --report
+    python benchmarks/reliability/mutants.py --files evaluation/threshold.py --each 1000
 
 The source is copied and the bug goes into the copy. The same seed draws the same bugs; results are
 written as they come, and a run that was interrupted goes on from there. ``--again`` tries the bugs
@@ -21,6 +22,7 @@ import sys
 import threading
 import time
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -149,7 +151,14 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     results = Results(work / "results.jsonl")
     equivalent = _equivalent()
-    drawn = {area: _drawn(area, arguments.each, arguments.seed) for area in arguments.areas}
+    files = {area: _files(area, arguments.files) for area in arguments.areas}
+    drawn = {
+        area: _drawn(files[area], area, arguments.each, arguments.seed)
+        for area in files
+        if files[area]
+    }
+    if not drawn:
+        sys.exit(f"no file of {', '.join(files)} is like {' or '.join(arguments.files)}")
     wanted = [
         (area, bug)
         for turn in zip_longest(drawn)
@@ -157,7 +166,7 @@ def main() -> int:
         if _place(bug) not in equivalent and results.wants(bug, arguments.again)
     ]
     if wanted and not arguments.report:
-        _try_all(wanted, work, results, arguments)
+        _try_all(wanted, files, work, results, arguments)
     return _report(drawn, results, equivalent)
 
 
@@ -168,6 +177,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--each", type=int, default=40, help="bugs to draw in each area")
     parser.add_argument("--areas", nargs="+", choices=list(AREAS), default=list(AREAS))
+    parser.add_argument(
+        "--files", nargs="+", default=["*"], help="only files like these, such as service/r*.py"
+    )
     parser.add_argument("--seed", type=int, default=0, help="another seed draws other bugs")
     parser.add_argument("--jobs", type=int, default=2, help="bugs to try at once")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no bug later")
@@ -189,14 +201,16 @@ def tests_of(area: str, file: str) -> list[str] | None:
     return None
 
 
-def _files(area: str) -> list[str]:
+def _files(area: str, patterns: Sequence[str] = ("*",)) -> list[str]:
+    """Return the files of an area that are like one of the patterns."""
     files = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-    return [file for file in files if tests_of(area, file) is not None]
+    wanted = [file for file in files if any(fnmatch(file, each) for each in patterns)]
+    return [file for file in wanted if tests_of(area, file) is not None]
 
 
-def _drawn(area: str, n: int, seed: int) -> list[tuple[str, Bug]]:
-    """Return n bugs of an area; a larger n has those of a smaller one first."""
-    bugs = [bug for file in _files(area) for bug in bugs_in(PACKAGE / file, file)]
+def _drawn(files: list[str], area: str, n: int, seed: int) -> list[tuple[str, Bug]]:
+    """Return n bugs of files; a larger n has those of a smaller one first."""
+    bugs = [bug for file in files for bug in bugs_in(PACKAGE / file, file)]
     bugs.sort(key=lambda bug: hashlib.sha256(f"{seed} {bug.name}".encode()).digest())
     return [(area, bug) for bug in bugs[:n]]
 
@@ -251,12 +265,17 @@ class Results:
 
 
 def _try_all(
-    wanted: list[tuple[str, Bug]], work: Path, results: Results, arguments: argparse.Namespace
+    wanted: list[tuple[str, Bug]],
+    files: dict[str, list[str]],
+    work: Path,
+    results: Results,
+    arguments: argparse.Namespace,
 ) -> None:
     ends = time.monotonic() + 60 * arguments.minutes
     with ThreadPoolExecutor(arguments.jobs) as pool:
         areas = list(dict.fromkeys(area for area, _ in wanted))
-        limits = dict(zip(areas, pool.map(lambda area: _limit(area, work), areas), strict=True))
+        found = pool.map(lambda area: _limit(area, files[area], work), areas)
+        limits = dict(zip(areas, found, strict=True))
     done = 0
 
     def one(area: str, bug: Bug) -> None:
@@ -283,14 +302,15 @@ def _try_all(
             each.result()
 
 
-def _limit(area: str, work: Path) -> float:
-    """Run all tests of an area without a bug: they must pass; return the time limit with one.
+def _limit(area: str, files: list[str], work: Path) -> float:
+    """Run all tests of an area's files without a bug; return the time limit with one.
 
-    Kernels are compiled on the way, so that a bug in one file leaves the others compiled.
+    They must pass. Kernels are compiled on the way, so that a bug in one file leaves the others
+    compiled.
     """
     clean = fresh_tree(work / area, ROOT / "src")
-    tests = list(dict.fromkeys(test for tests in AREAS[area].values() for test in tests))
-    outcome = run_tests(clean, _files(area), tests, float(10**4))
+    tests = list(dict.fromkeys(test for file in files for test in tests_of(area, file) or []))
+    outcome = run_tests(clean, files, tests, float(10**4))
     if outcome.caught:
         sys.exit(f"{outcome.by} fails without a bug; see {clean / 'log'}")
     print(f"{area}: all tests pass without a bug, in {outcome.seconds:.0f} s", flush=True)
