@@ -9,13 +9,13 @@ import pytest
 
 from command_line import called, fails, labelgrove
 from labelgrove import Tagger
-from labelgrove.core import replacing
+from labelgrove.core import replacing, storage
 
 KILL = """
 import os, sys
 from pathlib import Path
 from labelgrove import Tagger
-from labelgrove.core import replacing
+from labelgrove.core import replacing, storage
 folder, way = Path(sys.argv[1]), sys.argv[2]
 if way == "aside":
     replacing.exchange = lambda *_: False
@@ -61,6 +61,23 @@ def test_all_is_well(shelf):
     (shelf / "empty").mkdir()
     assert "no saved tagger" in called("doctor", shelf / "empty").stdout
     assert "no such folder" in fails("doctor", shelf / "none")
+
+
+def test_trainings_that_did_not_end_are_listed(shelf):
+    one, run = str(shelf / "one"), shelf / "three.run"
+    (run / "model").mkdir(parents=True)  # somebody else's, without a lock
+    (shelf / "one.run").mkdir()
+    (shelf / "one.run" / "lock").touch()  # nothing is done
+    assert states(shelf / "one") == [(one, "whole")]
+    assert states(shelf) == [(one, "whole"), (str(shelf / "two"), "whole")]
+    (run / "lock").touch()
+    assert states(shelf)[2:] == states(shelf / "three") == [(str(run), "interrupted")]
+    assert "--resume" in labelgrove("doctor", "three", cwd=shelf).stdout
+    told = fails("evaluate", shelf / "three", "-")
+    assert "three.run holds what is done" in told
+    assert "--resume" in told
+    with storage.locked(run):
+        assert states(shelf / "three") == [(str(run), "in use")]
 
 
 def test_damage_is_told(shelf):

@@ -164,6 +164,21 @@ def test_other_texts_or_settings_are_tokenized(fit, other):
     assert "already" in told
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"train": ([*TRAIN[0][:-1], "another"], TRAIN[1])}, {"view": {"length": 9}}],
+    ids=["text", "setting"],
+)
+def test_features_of_a_begun_training_are_not_replaced(fit, other, tmp_path):
+    interrupted(fit)
+    checkpoint = tmp_path / "run" / "model" / "checkpoint"
+    checkpoint.mkdir(parents=True)
+    with pytest.raises(InputError, match=r"run holds a training on other documents .*--overwrite"):
+        fit(resume=True, **other)
+    _, told = fit(resume=True)
+    assert "are there already" in told
+
+
 def test_threads_may_differ(fit):
     interrupted(fit, view={"threads": 1})
     _, told = fit(resume=True, view={"threads": 2})

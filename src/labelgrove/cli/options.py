@@ -30,7 +30,6 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace a tagger in the --out folder.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Model = Annotated[str | None, typer.Option(help="Model; 'labelgrove models' lists them.")]
 Labels = Annotated[
     Path | None,
     typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),

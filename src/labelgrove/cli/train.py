@@ -89,6 +89,7 @@ def train(
     """Learn a tagger from documents with labels."""
     from labelgrove.core import storage
     from labelgrove.core.manifest import MANIFEST
+    from labelgrove.core.run_folders import run_folder
     from labelgrove.core.types import Run
     from labelgrove.tagger import training_record
 
@@ -99,7 +100,7 @@ def train(
     out = out.resolve()
     if not out.name:
         raise InputError(f"--out {out} is no folder for a tagger; choose a folder in it")
-    folder = out.with_name(f"{out.name}.run")
+    folder = run_folder(out)
     if resume and not overwrite and not folder.exists() and (out / MANIFEST).is_file():
         raise InputError(f"{out} is finished, there is nothing to resume; --overwrite trains anew")
     if not estimate:
@@ -156,6 +157,7 @@ def learn_and_save(
         Replace a tagger, and begin a training anew that was interrupted.
     """
     from labelgrove.core import storage
+    from labelgrove.core.run_folders import holds_work
 
     assert run.folder is not None
     with storage.locked(run.folder):
@@ -163,12 +165,12 @@ def learn_and_save(
         try:
             tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
         except KeyboardInterrupt:
-            if not storage.holds_work(run.folder):
+            if not holds_work(run.folder):
                 raise
             again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
         except InputError:
-            if not (run.resume or storage.holds_work(run.folder / "model")):
+            if not (run.resume or holds_work(run.folder / "model")):
                 shutil.rmtree(run.folder, ignore_errors=True)  # nothing in the corrected one's way
             raise
         options.say_skipped(corpus, held)
@@ -200,7 +202,7 @@ def _told(estimate: Estimate) -> str:
 
 def _check_run(run: Run, overwrite: bool) -> None:
     """Neither lose a training that was interrupted nor go on with it unasked."""
-    from labelgrove.core.storage import holds_work
+    from labelgrove.core.run_folders import holds_work
 
     assert run.folder is not None
     if run.resume and not holds_work(run.folder):

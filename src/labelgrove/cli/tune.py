@@ -25,7 +25,10 @@ SHARE = 0.1  # of the documents, held out by default
 def tune(
     source: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what is found.")],
-    model: options.Model = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model; 'labelgrove models' lists them. bonsai by default."),
+    ] = None,
     trials: Annotated[
         int, typer.Option(help="Settings to try in all, those of a resumed search included.", min=1)
     ] = 20,

@@ -12,6 +12,7 @@ from labelgrove.core.manifest import MANIFEST, foreign_files, is_ours, named, pa
 from labelgrove.core.progress import Progress
 from labelgrove.core.regular_files import read_regular
 from labelgrove.core.replacing import Leftover
+from labelgrove.core.run_folders import interrupted, run_folder
 from labelgrove.core.served_folders import left_folders, remove_left
 
 
@@ -24,8 +25,9 @@ class Finding:
     path
         The folder.
     state
-        ``"whole"``, ``"damaged"``, ``"moved aside"``, ``"left over"``, ``"in use"``, or, of what
-        was repaired, ``"brought back"`` and ``"removed"``.
+        ``"whole"``, ``"damaged"``, ``"moved aside"``, ``"left over"``, ``"in use"``,
+        ``"interrupted"`` of a training, or, of what was repaired, ``"brought back"`` and
+        ``"removed"``.
     detail
         What that means and what to do, in a sentence.
     """
@@ -59,7 +61,8 @@ def check_up(folder: Path, *, repair: bool, verify: bool, progress: Progress) ->
     alone = (place / MANIFEST).is_file() or not place.exists()
     around, name = (place.parent, place.name) if alone else (place, None)
     rest = replacing.leftovers(around, name)
-    if alone and not place.exists() and not rest:
+    trainings = _check_trainings(around, name)
+    if alone and not place.exists() and not rest and not trainings:
         raise InputError(f"no such folder: {folder}")
     findings = [_check_leftover(each, repair) for each in rest]
     back = [around / each.name for each in rest if each.old]
@@ -68,8 +71,29 @@ def check_up(folder: Path, *, repair: bool, verify: bool, progress: Progress) ->
     return [
         *(_check_saved(path, verify, progress) for path in sorted(saved) if path.exists()),
         *findings,
+        *trainings,
         *_check_served(around, repair),
     ]
+
+
+def _check_trainings(around: Path, name: str | None) -> list[Finding]:
+    """Tell which trainings did not end: of one tagger, or of all in a folder."""
+    runs = [run_folder(around / name)] if name else sorted(around.glob("*.run"))
+    return [_check_training(run) for run in runs if interrupted(run.with_suffix(""))]
+
+
+def _check_training(run: Path) -> Finding:
+    try:
+        with storage.locked(run):
+            pass
+    except InputError:
+        return Finding(run, "in use", f"a process is training {run.with_suffix('')}")
+    return Finding(
+        run,
+        "interrupted",
+        f"the training of {run.with_suffix('')} did not end: 'labelgrove train' goes on with "
+        "--resume, and starts anew with --overwrite",
+    )
 
 
 def _check_served(around: Path, repair: bool) -> list[Finding]:

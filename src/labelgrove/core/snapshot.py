@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.folder_locks import lock, open_folder
+from labelgrove.core.run_folders import interrupted, run_folder
 
 OPEN_FOLDERS = "/proc/self/fd/{}"  # paths of open folders, which Linux has
 TRIES = 20  # readings of a folder that is replaced again and again
@@ -49,7 +50,7 @@ def read_unchanged(folder: Path, read: Callable[[Path], T]) -> T:
 def _opened(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Give a path that stays with the folder, and by what the folder is known again."""
     if not folder.exists():
-        raise InputError(f"no such folder: {folder}")
+        raise InputError(f"no such folder: {folder}{_unfinished(folder)}")
     if not folder.is_dir():
         raise InputError(f"{folder} is a file, not a saved labelgrove folder")
     with ExitStack() as stack:
@@ -72,3 +73,13 @@ def _is_still(facts: os.stat_result, path: Path) -> bool:
 
 def _renamed(value: object, place: Path, folder: Path) -> object:
     return value.replace(str(place), str(folder)) if isinstance(value, str) else value
+
+
+def _unfinished(folder: Path) -> str:
+    """Return a hint for a tagger whose training has not ended, or nothing."""
+    if not interrupted(folder):
+        return ""
+    return (
+        f"; its training has not ended, {run_folder(folder).name} holds what is done: the same "
+        "command with --resume goes on"
+    )

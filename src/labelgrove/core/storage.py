@@ -37,10 +37,10 @@ from labelgrove.core.manifest import (
     write_manifest,
 )
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.run_folders import LOCK, holds_work
 from labelgrove.core.snapshot import read_unchanged
 from labelgrove.core.strings import PackedStrings
 
-LOCK = "lock"
 VALUES = "values.json"
 T = TypeVar("T")
 PLAIN_NAME = re.compile(r"[\w.-]+")  # of a value: no folder but its own
@@ -138,11 +138,6 @@ def locked(folder: Path) -> Iterator[None]:
         finally:
             if folder.exists() and not holds_work(folder):
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def holds_work(folder: Path) -> bool:
-    """Tell whether a folder that was `locked`, or is not there, holds anything but its lock."""
-    return folder.is_dir() and any(path.name != LOCK for path in folder.iterdir())
 
 
 def read_folder(

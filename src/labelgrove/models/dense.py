@@ -26,6 +26,8 @@ def dense_view(name: str) -> ViewSpec:
     'encoder'
     """
     featurizer, model = "encoder", name
+    if name.lower().startswith(PREFIX) and not name.startswith(PREFIX):
+        raise InputError(f"dense={name!r}: write {PREFIX!r} in small letters")
     if name.startswith(PREFIX):
         featurizer, model = "static", name.removeprefix(PREFIX)
     if not model.strip():

@@ -16,6 +16,7 @@ from labelgrove._version import __version__
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.estimator import Featurizer
+from labelgrove.core.run_folders import holds_work
 from labelgrove.core.types import Run
 
 FOLDER = "features"
@@ -125,16 +126,29 @@ class FeatureCache:
         except (InputError, StorageError) as error:
             self._run.progress.say(f"features are made anew: {error}")
             return None
+        if manifest.get("labelgrove") != __version__:
+            return None
         if any(manifest.get(name) != value for name, value in facts.items()):
+            self._check_replaceable()
             return None
         deque(texts, maxlen=0)
         if manifest["texts"] != texts.digest:
+            self._check_replaceable()
             return None
         X = storage.read_values(place / "values")["X"]
         self._run.progress.say(
             f"{facts['featurizer']} of {X.shape[0]:,} documents are there already"
         )
         return X
+
+    def _check_replaceable(self) -> None:
+        """Raise an error if the model has begun to learn from the features that are kept."""
+        folder = self._run.folder
+        if folder is not None and holds_work(folder / "model"):
+            raise InputError(
+                f"{folder} holds a training on other documents or with other settings: give those "
+                "again, or start anew (resume=False; --overwrite without --resume)"
+            )
 
     def _keep(
         self,

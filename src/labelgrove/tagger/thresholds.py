@@ -62,4 +62,6 @@ def _of_labels(learned: FittedState) -> NDArray[np.float32]:
 def _way_out(learned: FittedState) -> str:
     if learned.model.name == "consensus":
         return "combine again with --valid FILE (Tagger.calibrate)"
+    if not learned.labels.n_documents:
+        return "train again with documents that have labels, some of them held out"
     return "train again with --validation 0.1 or --valid FILE (Tagger.calibrate)"

@@ -12,6 +12,7 @@ from pathlib import Path
 from labelgrove.core import replacing, storage
 from labelgrove.core.durability import make_folders
 from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core.run_folders import run_folder
 from labelgrove.tuning.study_file import is_study, is_unfinished
 
 STUDY, TRIALS, RECIPE, REPORT = "study.sqlite3", "trials.jsonl", "recipe.toml", "report.html"
@@ -45,7 +46,7 @@ def workplace(
             yield place, place / "work"
         return
     place = Path(folder).resolve()
-    with storage.locked(place.parent / f"{place.name}.run"):  # beside it: a search leaves no lock
+    with storage.locked(run_folder(place)):  # beside it: a search leaves no lock
         _check(place, resume=resume, overwrite=overwrite)
         made = not place.exists()
         try:

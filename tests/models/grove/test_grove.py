@@ -113,6 +113,8 @@ def test_makers_may_be_left_out_by_hand():
 def test_refusals():
     with pytest.raises(InputError, match="dense='static:' names no model"):
         Grove(dense="static:").check_needs()
+    with pytest.raises(InputError, match="dense='Static:potion': write 'static:' in small letters"):
+        Grove(dense="Static:potion").check_needs()
     with pytest.raises(InputError, match="no such folder: /nowhere"):
         Tagger(Grove(dense="static:/nowhere")).fit(*squares(50))
 
