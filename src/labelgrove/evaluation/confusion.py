@@ -103,6 +103,6 @@ def _order(pair: Confusion) -> tuple[float, int, int, int]:
 def _blocks(sizes: NDArray[np.floating]) -> Iterator[slice]:
     """Cut rows, whose most pairs are given, into runs of some million pairs, or of one row."""
     numbers = np.cumsum(sizes) // AT_ONCE
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan))
     for start, end in pairwise([*starts.tolist(), len(sizes)]):
         yield slice(start, end)

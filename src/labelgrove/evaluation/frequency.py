@@ -46,7 +46,6 @@ def frequency_groups(counts: ArrayLike, n_groups: int = 4) -> NDArray[np.int64]:
         order = np.argsort(-given, kind="stable")
         before = np.cumsum(given[order]) - given[order]
         groups[order] = np.minimum((before / total * n_groups).astype(np.int64), n_groups - 1)
-        groups[given == 0] = n_groups - 1
     return groups
 
 

@@ -118,7 +118,7 @@ def tune_label_thresholds(
     scores, labels = scores[order].astype(np.float64), labels[order]
     lengths = np.diff(np.append(starts, len(labels)))
     last = np.append(labels[1:] != labels[:-1], True)  # place of its label
-    f1[~last & np.append(scores[1:] == scores[:-1], False)] = -1.0  # equal scores: no cut between
+    f1[~last & np.append(scores[1:] == scores[:-1], False)] = -np.inf  # no cut between equal scores
     best = np.maximum.reduceat(f1, starts)
     cuts = np.flatnonzero(f1 == np.repeat(best, lengths))
     cuts = cuts[np.unique(labels[cuts], return_index=True)[1]]  # of equal F1s the highest
@@ -157,7 +157,7 @@ def _macro(
     joins = np.empty(len(f1), np.bool_)
     joins[order] = first & (true[labels[order]] == 0)  # such a label enters when first given
     change = np.empty(len(f1))
-    change[order] = f1 - np.where(first, 0.0, np.append(0.0, f1[:-1]))
+    change[order] = f1 - np.where(first, 0.0, np.roll(f1, 1))
     return ratio(np.cumsum(change), (true > 0).sum() + np.cumsum(joins))
 
 
