@@ -1,6 +1,5 @@
 """How alike two rankings are, by hand."""
 
-import numpy as np
 import pytest
 
 from labelgrove.core.ranking import Ranking

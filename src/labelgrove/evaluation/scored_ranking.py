@@ -79,8 +79,8 @@ def check_ranking(ranking: Ranking, Y: csr_array) -> None:
         raise InputError("nothing to evaluate: Y has no documents")
     if (ranking.labels >= Y.shape[1]).any():
         raise InputError(
-            f"the ranking names label number {ranking.labels.max()}, but Y has {Y.shape[1]} columns: "
-            "give Y at least as many columns as the model has labels"
+            f"the ranking names label number {ranking.labels.max()}, but Y has {Y.shape[1]} "
+            "columns: give Y at least as many columns as the model has labels"
         )
     if np.isnan(ranking.scores).any():
         i = int(np.isnan(ranking.scores).any(axis=1).argmax())
