@@ -68,8 +68,6 @@ def confused_labels(
     true = scored.Y.astype(bool).astype(np.float64)
     correct = named.multiply(true)
     missed, wrong = csr_array(true - correct), csr_array(named - correct)
-    missed.eliminate_zeros()
-    wrong.eliminate_zeros()
     n_wrong = np.diff(wrong.indptr)
     weights = diags_array(1.0 / np.maximum(np.maximum(np.diff(missed.indptr), n_wrong), 1))
     weighted = csr_array(weights @ wrong)
