@@ -72,8 +72,10 @@ def test_points_lie_evenly_along_the_curve():
     assert (precision_recall(Y, ranking, points=2).recall * 8).tolist() == [1, 6]
     # precision falls from 1 by 1/2, 1/6, ... to 1/6: halfway is in the first step
     Y = csr_array(np.array([[1, 0, 0, 0, 0, 0]]))
-    points = precision_recall(Y, ranking, points=3)
-    assert points.precision.tolist() == [1, 1 / 2, 1 / 6]
+    falling = precision_recall(Y, ranking, points=3)
+    assert falling.precision.tolist() == [1, 1 / 2, 1 / 6]
+    assert falling.recall.tolist() == [1, 1, 1]
+    assert len(precision_recall(Y, ranking, points=6).recall) == 6, "uneven, but no more than asked"
 
 
 @pytest.mark.parametrize(("listed", "fewer"), [(300, False), (301, True)])
