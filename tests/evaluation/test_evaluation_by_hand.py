@@ -304,3 +304,9 @@ def test_the_document_whose_scores_are_no_numbers_is_named():
     ranking = Ranking([[0, 1], [0, 1], [0, 1]], [[0.5, 0.4], [0.5, np.nan], [np.nan, np.nan]])
     with pytest.raises(InputError, match="document 1 are not numbers"):
         score_ranking(csr_array(np.ones((3, 2))), ranking)
+
+
+@pytest.mark.parametrize("value", [1, 3])
+def test_a_clean_truth_is_not_copied(value):
+    clean = csr_array(value * Y)
+    assert np.shares_memory(score_ranking(clean, RANKING).Y.data, clean.data)
