@@ -89,8 +89,8 @@ def pair_divergence(
 
 def _places(counts: csr_array) -> tuple[Ints, Ints]:
     """Return row and column of each stored entry, each of shape (entries,)."""
-    rows, columns = counts.tocoo().coords
-    return rows.astype(np.int64), columns.astype(np.int64)
+    entries = counts.tocoo()
+    return entries.row.astype(np.int64), entries.col.astype(np.int64)
 
 
 def _counts_at(counts: csr_array, a: Ints, b: Ints) -> Ints:
