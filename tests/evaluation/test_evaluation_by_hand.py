@@ -129,6 +129,15 @@ def test_gains_of_each_document():
     gained, best = propensity_gains(score_ranking(Y, RANKING), 3, PROPENSITIES)
     assert gained == pytest.approx([3, 2, 0, 11, 0])
     assert best == pytest.approx([3, 12, 0, 11, 4])
+    gained, best = propensity_gains(score_ranking(Y, RANKING), 3, PROPENSITIES, discounted=True)
+    assert gained == pytest.approx([1 + 2 / 2, 2 * A, 0, 5 + 4 * A + 2 / 2, 0])
+    assert best == pytest.approx([2 + A, 10 + 2 * A, 0, 5 + 4 * A + 2 / 2, 4])
+
+
+def test_labels_that_no_document_has_are_not_to_be_covered():
+    # labels 0 and 1 are true, label 2 of three is not
+    found = evaluate(csr_array([[1, 1, 0]]), Ranking([[0, 2]], [[0.9, 0.8]]), ks=(1, 2))
+    assert (found["coverage@1"], found["coverage@2"]) == (0.5, 0.5)
 
 
 def test_a_perfect_ranking_reaches_one():
