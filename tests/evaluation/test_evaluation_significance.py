@@ -298,6 +298,6 @@ def test_wilcoxon_by_hand():
 
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.6, 0.9]) == [1.0, 1.0], "1.2 is no probability"
     assert holm([0.2]) == [0.2]
     assert holm([]) == []
