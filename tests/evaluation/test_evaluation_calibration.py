@@ -321,7 +321,7 @@ def test_scores_outside_0_and_1_count_as_0_and_1():
 
 
 def test_there_are_15_bins_unless_others_are_asked_for():
-    # 0.0625 and 0.066 are in one bin of 15, and in two of 16
-    case = as_case([0.0625, 0.066], np.array([0, 1]) > 0)
+    # 0.06 and 0.066 are in one bin of 15, and in two of 16
+    case = as_case([0.06, 0.066], np.array([0, 1]) > 0)
     assert len(reliability(*case).counts) == 15
-    assert expected_calibration_error(*case) == pytest.approx(0.5 - 0.06425)
+    assert expected_calibration_error(*case) == pytest.approx(0.5 - 0.063)
