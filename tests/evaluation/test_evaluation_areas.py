@@ -112,6 +112,34 @@ def test_groups_by_test_documents_are_ranges_of_counts():
         areas_by_frequency(Y, ranking, by="tests")
     with pytest.raises(InputError, match=r"counts have shape \(7,\), but Y has 6 columns"):
         areas_by_frequency(Y, ranking, [1] * 7)
+    with pytest.raises(InputError, match=r"counts have shape \(1, 6\)"):
+        areas_by_frequency(Y, ranking, [[1] * 6])
+
+
+def test_three_groups_of_labels_with_five_documents_unless_told_otherwise():
+    # labels 0 to 3 have 6, 5, 5 and 4 of 9 documents: the last is too rare
+    truth = np.array([[row < each for each in (6, 5, 5, 4)] for row in range(9)], np.float32)
+    ranking = Ranking.from_dense(np.linspace(1, 0.1, 36).reshape(9, 4), 4)
+    groups = areas_by_frequency(csr_array(truth), ranking, [10, 10, 10, 70])
+    assert [each["labels"] for each in groups] == [1, 1, 1]
+    assert [each["share"] for each in groups] == pytest.approx([0.1, 0.1, 0.1])
+
+
+@pytest.mark.parametrize(("counts", "share"), [([1], 1.0), ([0, 0], 0.0), ([], 0.0)])
+def test_shares_of_one_training_document_or_none(counts, share):
+    Y = csr_array(np.array([[1, 0], [0, 1]], np.float32))
+    ranking = Ranking(np.array([[0], [0]]), np.array([[0.5], [0.4]]))
+    (group,) = areas_by_frequency(Y, ranking, counts, n_groups=1, least=1)
+    assert (group["labels"], group["share"]) == (2, share)
+
+
+def test_a_score_of_0_is_as_if_the_label_were_not_listed():
+    Y = csr_array(np.array([[1], [0], [1]], np.float32))
+    zero = Ranking(np.array([[0], [0], [0]]), np.array([[0.5], [0.4], [0.0]]))
+    absent = Ranking(np.array([[0], [0], [-1]]), zero.scores)
+    for ties in ("none", "half"):
+        assert areas(Y, zero, ties=ties) == areas(Y, absent, ties=ties)
+    assert areas(Y, zero) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 4])
@@ -135,3 +163,13 @@ def test_equal_groups_of_no_labels_and_none_asked_for():
     assert equal_groups([]).tolist() == []
     with pytest.raises(InputError, match="n_groups must be at least 1, got 0"):
         equal_groups([1, 2], 0)
+
+
+def test_labels_without_a_document_make_no_empty_group():
+    assert equal_groups([5, 0], 2).tolist() == [0, 1]
+    assert equal_groups([0, 0, 3, 3], 2).tolist() == [1, 1, 0, 0]
+
+
+def test_three_equal_groups_unless_told_otherwise():
+    assert equal_groups([4, 3, 2, 1]).tolist() == equal_groups([4, 3, 2, 1], 3).tolist()
+    assert equal_groups([4, 3, 2, 1]).tolist() == [0, 1, 2, 2]

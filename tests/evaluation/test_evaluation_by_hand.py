@@ -6,7 +6,15 @@ from scipy.sparse import csr_array, csr_matrix
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.ranking import Ranking
-from labelgrove.evaluation import Decision, evaluate, per_document, propensity_gains, score_ranking
+from labelgrove.evaluation import (
+    Decision,
+    evaluate,
+    labels_in_use,
+    per_document,
+    perfect_ranking,
+    propensity_gains,
+    score_ranking,
+)
 from labelgrove.evaluation.scores import parse
 
 # five documents, labels 0 to 4 known to the model, label 5 in the test set only
@@ -121,6 +129,15 @@ def test_gains_of_each_document():
     gained, best = propensity_gains(score_ranking(Y, RANKING), 3, PROPENSITIES)
     assert gained == pytest.approx([3, 2, 0, 11, 0])
     assert best == pytest.approx([3, 12, 0, 11, 4])
+    gained, best = propensity_gains(score_ranking(Y, RANKING), 3, PROPENSITIES, discounted=True)
+    assert gained == pytest.approx([1 + 2 / 2, 2 * A, 0, 5 + 4 * A + 2 / 2, 0])
+    assert best == pytest.approx([2 + A, 10 + 2 * A, 0, 5 + 4 * A + 2 / 2, 4])
+
+
+def test_labels_that_no_document_has_are_not_to_be_covered():
+    # labels 0 and 1 are true, label 2 of three is not
+    found = evaluate(csr_array([[1, 1, 0]]), Ranking([[0, 2]], [[0.9, 0.8]]), ks=(1, 2))
+    assert (found["coverage@1"], found["coverage@2"]) == (0.5, 0.5)
 
 
 def test_a_perfect_ranking_reaches_one():
@@ -212,6 +229,7 @@ def test_stored_zeros_and_repeated_entries_of_y_do_not_count():
         ({"Y": Y[:, :3]}, "label number 4, but Y has 3 columns"),
         ({"ks": (0, 1)}, "at least 1, got 0"),
         ({"n_labels": 5}, "n_labels is 5, but 6 labels are true or ranked"),
+        ({"Y": csr_array((5, 6)), "ranking": Ranking.empty(5, 1), "n_labels": 0}, "n_labels is 0"),
         ({"propensities": PROPENSITIES[:5]}, r"shape \(5,\), but Y has 6"),
         ({"propensities": 1 / PROPENSITIES}, "label number 1 has 2.*not their inverses"),
         ({"propensities": 0 * PROPENSITIES}, "label number 0 has 0"),
@@ -256,3 +274,48 @@ def test_the_k_of_a_metric_is_read_from_its_name():
 def test_propensity_metrics_per_document_ask_for_propensities():
     with pytest.raises(InputError, match="PSP@1 needs propensities"):
         per_document(Y, RANKING, "PSP@1")
+
+
+def test_the_smallest_gain_counts():
+    # one label with the propensity 1: the best gain of all documents is 1
+    found = evaluate(csr_array([[1]]), Ranking([[0]], [[0.9]]), ks=(1,), propensities=np.ones(1))
+    assert (found["PSP@1"], found["PSnDCG@1"]) == (1.0, 1.0)
+
+
+def test_a_truth_without_labels():
+    found = evaluate(csr_array((2, 0)), Ranking.empty(2, 1))
+    assert (found["hamming-loss"], found["subset-accuracy"]) == (0.0, 1.0)
+    assert evaluate(csr_array((2, 0)), Ranking.empty(2, 0))["P@1"] == 0.0
+
+
+def test_the_first_label_that_the_tagger_does_not_know_is_in_use():
+    # label 2 twice; labels 3 and 4 are a vocabulary's that nobody uses
+    assert labels_in_use(csr_array([[1, 0, 1, 0, 0], [0, 0, 1, 0, 0]]), n_known=2) == 3
+    assert labels_in_use(csr_array([[1, 0], [0, 0]]), n_known=2) == 2
+
+
+def test_a_label_behind_the_last_column_is_told():
+    with pytest.raises(InputError, match="label number 2, but Y has 2 columns"):
+        score_ranking(csr_array([[1, 0]]), Ranking([[2]], [[0.9]]))
+
+
+def test_entries_that_cancel_out_are_true():
+    # label 0 is stored twice, as 1 and -1; label 2 once, as 0
+    Y = csr_array((np.array([1, -1, 1, 0]), [0, 0, 1, 2], [0, 4]), shape=(1, 3))
+    scored = score_ranking(Y, Ranking([[0, 2, 1]], [[0.9, 0.8, 0.7]]))
+    assert scored.hits.tolist() == [[True, False, True]]
+    assert (scored.n_true.tolist(), scored.n_positives.tolist()) == ([2], [1, 1, 0])
+    assert perfect_ranking(Y).labels.tolist() == [[0, 1]]
+    assert Y.data.tolist() == [1, -1, 1, 0], "the caller's Y is left alone"
+
+
+def test_the_document_whose_scores_are_no_numbers_is_named():
+    ranking = Ranking([[0, 1], [0, 1], [0, 1]], [[0.5, 0.4], [0.5, np.nan], [np.nan, np.nan]])
+    with pytest.raises(InputError, match="document 1 are not numbers"):
+        score_ranking(csr_array(np.ones((3, 2))), ranking)
+
+
+@pytest.mark.parametrize("value", [1, 3])
+def test_a_clean_truth_is_not_copied(value):
+    clean = csr_array(value * Y)
+    assert np.shares_memory(score_ranking(clean, RANKING).Y.data, clean.data)

@@ -60,6 +60,74 @@ def test_few_hits_choose_a_curve_and_fewer_none():
     assert fitted.x[-1] == np.float32(0.9)
 
 
+@pytest.mark.parametrize(("n_misses", "knots"), [(299, 201), (300, 2)])
+def test_few_misses_choose_a_curve_too(n_misses, knots):
+    misses = np.arange(5000) < n_misses  # the lowest scores: two steps, each of one level
+    scores = np.where(misses, 0.25, 0.75)
+    assert len(fit_calibration(*as_case(scores, ~misses)).x) == knots
+
+
+def steps(*levels):
+    """A case of (score, hits, misses) for each level."""
+    scores = np.repeat([level[0] for level in levels], [sum(level[1:]) for level in levels])
+    hits = np.concatenate([np.arange(sum(level[1:])) < level[1] for level in levels])
+    return as_case(scores, hits)
+
+
+def test_steps_by_hand():
+    """Each step has one more place, of which the overall share is a hit."""
+    fitted = fit_calibration(*steps((0.25, 100, 300), (0.5, 210, 90), (0.75, 1, 0)))
+    overall = (311 + 0.5) / (701 + 1)
+    assert fitted.x.tolist() == [0.25, 0.5, 0.75]
+    expected = [(100 + overall) / 401, (210 + overall) / 301, (1 + overall) / 2]
+    assert fitted.y == pytest.approx(expected, rel=1e-12)
+
+
+def test_scores_out_of_order_are_one_step_with_a_ramp_to_the_next():
+    # of 0.25 more are hits than of 0.375: together 120 of 400
+    fitted = fit_calibration(*steps((0.25, 80, 120), (0.375, 40, 160), (0.75, 200, 100)))
+    overall = (320 + 0.5) / (700 + 1)
+    low, high = (120 + overall) / 401, (200 + overall) / 301
+    assert fitted.x.tolist() == [0.25, 0.375, 0.75]
+    assert fitted.y == pytest.approx([low, low, high], rel=1e-12)
+
+
+def test_a_small_step_that_the_prior_puts_below_another_joins_it():
+    fitted = fit_calibration(*steps((0.25, 100, 300), (0.5, 270, 30), (0.75, 1, 0)))
+    overall = (371 + 0.5) / (701 + 1)
+    large, small = (270 + overall) / 301, (1 + overall) / 2
+    assert small < large
+    both = (300 * large + small) / 301
+    assert fitted.y == pytest.approx([(100 + overall) / 401, both, both], rel=1e-12)
+
+
+@pytest.mark.parametrize("certain", [1e-6, 1 - 1e-6])
+def test_no_probability_is_nearer_to_0_or_1_than_a_millionth(certain):
+    many, few = (0, 20_000), (300, 0)  # hits and misses
+    levels = [(0.25, *many), (0.75, *few)]
+    if certain > 0.5:
+        levels = [(0.25, *few[::-1]), (0.75, *many[::-1])]
+    stepwise = fit_calibration(*steps(*levels)).y
+    assert stepwise[0 if certain < 0.5 else -1] == certain
+    hits = np.arange(40) % 2 == 0
+    curve = fit_calibration(*as_case(np.where(hits, 0.6, 0.4), hits))  # steeper than the scores
+    assert curve.x[[0, -1]] == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
+    assert curve.y[[0, -1]].tolist() == [1e-6, 1 - 1e-6]
+
+
+def test_scores_of_0_and_1_count_as_nearly_certain():
+    # a quarter of either claim is wrong; 1 counts as 1 - 1e-6
+    scores = np.repeat([0.0, 1.0], 40)
+    hits = np.arange(80) % 4 == 0
+    hits[40:] = ~hits[40:]
+    fitted = fit_calibration(*as_case(scores, hits))
+    odds = logit(1 - 1e-6)
+    slope = brentq(lambda s: 80 * odds * (0.75 - expit(s * odds)) - (s - 1) / 10, 0, 1)
+    assert fitted.apply([0.0, 0.1, 1.0]) == pytest.approx(
+        expit(slope * logit(np.array([1e-6, 0.1, 1 - 1e-6]))), abs=1e-4
+    )
+
+
 def test_isotonic_is_that_of_sklearn_but_for_the_prior():
     scores, hits = overconfident(30_000, 3)
     scores = np.round(scores, 2).astype(np.float32)  # 100 values, each with many places
@@ -203,9 +271,13 @@ def test_it_survives_storage(tmp_path):
     [
         ([], [], "one shape"),
         ([0.0, 1.0], [0.5], "one shape"),
+        ([[0.0, 1.0]], [[0.0, 1.0]], "one shape"),
+        (0.5, 0.5, "one shape"),
         ([0.0, 0.0], [0.1, 0.2], "strictly increasing"),
         ([0.0, np.nan], [0.1, 0.2], "strictly increasing"),
+        ([0.0, np.inf], [0.1, 0.2], "finite"),
         ([0.0, 1.0], [0.5, 0.4], "never decrease"),
+        ([0.0, 1.0], [-0.1, 0.5], "in \\[0, 1\\]"),
         ([0.0, 1.0], [0.5, 1.4], "in \\[0, 1\\]"),
         ([0.0, 1.0], [np.nan, 1.0], "in \\[0, 1\\]"),
     ],
@@ -240,3 +312,16 @@ def test_calibration_error_of_nothing_and_wrong_bins():
     assert expected_calibration_error(Y, Ranking.empty(2, 3)) == 0.0
     with pytest.raises(InputError, match="bins must be at least 1"):
         reliability(Y, Ranking.empty(2, 3), bins=0)
+
+
+def test_scores_outside_0_and_1_count_as_0_and_1():
+    found = reliability(*as_case([-0.5, 0.25, 1.5], np.array([0, 1, 1]) > 0), bins=2)
+    assert found.counts.tolist() == [2, 1]
+    assert found.scores == pytest.approx([0.125, 1.0])
+
+
+def test_there_are_15_bins_unless_others_are_asked_for():
+    # 0.06 and 0.066 are in one bin of 15, and in two of 16
+    case = as_case([0.06, 0.066], np.array([0, 1]) > 0)
+    assert len(reliability(*case).counts) == 15
+    assert expected_calibration_error(*case) == pytest.approx(0.5 - 0.063)

@@ -49,3 +49,17 @@ def test_pair_by_pair(monkeypatch, at_once):
 
 def test_nothing_above_the_threshold_confuses_nothing():
     assert confused_labels(csr_array(np.eye(3)), Ranking.empty(3, 2)) == []
+
+
+def test_twenty_pairs_unless_told_otherwise():
+    # one document misses five labels and is given five others
+    Y = csr_array(np.array([[1] * 5 + [0] * 5]))
+    ranking = Ranking(np.arange(5, 10)[None], np.full((1, 5), 0.5))
+    found = confused_labels(Y, ranking)
+    assert [each[:2] for each in found] == [(m, w) for m in range(4) for w in range(5, 10)]
+    assert {each.weight for each in found} == {1 / 5}
+    assert len(confused_labels(Y, ranking, most=100)) == 25
+
+
+def test_nothing_to_confuse_without_labels():
+    assert confused_labels(csr_array((2, 0)), Ranking.empty(2, 1)) == []

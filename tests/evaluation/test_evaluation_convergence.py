@@ -129,3 +129,9 @@ def test_nothing_was_held_out(events):
 def test_wrong_shares(share):
     with pytest.raises(InputError, match="share must be above 0"):
         convergence(SLOW, share=share)
+
+
+def test_curves_with_one_step_in_common():
+    early, late = convergence_curve(history(0.2, 0.4)), convergence_curve(history(0.6, every=20))
+    mean = mean_curve([early, late])
+    assert (mean.steps.tolist(), mean.scores.tolist()) == ([20], [pytest.approx(0.5)])

@@ -55,3 +55,31 @@ def test_nothing_listed_or_nothing_true():
     assert precision_recall(csr_array((50, 8)), ranking).recall.max() == 0
     with pytest.raises(InputError, match="two points or more"):
         precision_recall(csr_array((50, 8)), ranking, points=1)
+
+
+def all_hits(listed, true):
+    """A document with labels that are all true, of which the first are listed."""
+    ranking = Ranking.from_dense(np.linspace(0.9, 0.1, listed)[None], listed)
+    return csr_array(np.ones((1, true))), ranking
+
+
+def test_points_lie_evenly_along_the_curve():
+    # precision is always 1, recall rises from 1/8 to 6/8: the first after halfway is 4/8
+    Y, ranking = all_hits(6, 8)
+    curve = precision_recall(Y, ranking, points=3)
+    assert (curve.recall * 8).tolist() == [1, 4, 6]
+    assert curve.precision.tolist() == [1, 1, 1]
+    assert (precision_recall(Y, ranking, points=2).recall * 8).tolist() == [1, 6]
+    # precision falls from 1 by 1/2, 1/6, ... to 1/6: halfway is in the first step
+    Y = csr_array(np.array([[1, 0, 0, 0, 0, 0]]))
+    falling = precision_recall(Y, ranking, points=3)
+    assert falling.precision.tolist() == [1, 1 / 2, 1 / 6]
+    assert falling.recall.tolist() == [1, 1, 1]
+    assert len(precision_recall(Y, ranking, points=6).recall) == 6, "uneven, but no more than asked"
+
+
+@pytest.mark.parametrize(("listed", "fewer"), [(300, False), (301, True)])
+def test_up_to_300_points_are_kept_unless_told_otherwise(listed, fewer):
+    curve = precision_recall(*all_hits(listed, 512))
+    assert (len(curve.recall) < listed) == fewer
+    assert len(curve.recall) <= 300

@@ -86,3 +86,14 @@ def test_thresholds_of_labels():
         Decision(threshold=np.array([0.5, 0.5])).mask(ranking)
     with pytest.raises(InputError, match="NaN"):
         Decision(threshold=np.array([0.5, np.nan]))
+
+
+def test_the_first_label_is_given_whatever_its_number():
+    ranking = Ranking(np.array([[0, 1]]), np.array([[0.3, 0.2]]))
+    assert Decision(threshold=0.5, at_least_one=True).mask(ranking).tolist() == [[True, False]]
+
+
+def test_thresholds_of_labels_where_nothing_is_ranked():
+    decision = Decision(threshold=np.array([0.5, 0.5]))
+    assert decision.mask(Ranking.empty(2, 0)).shape == (2, 0)
+    assert not decision.mask(Ranking.empty(2, 3)).any()

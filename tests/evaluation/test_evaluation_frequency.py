@@ -80,8 +80,22 @@ def test_wrong_calls():
         frequency_groups([1], 0)
     with pytest.raises(InputError, match=r"shape \(3,\), but Y has 2"):
         by_frequency(csr_array(np.eye(2)), Ranking.empty(2, 1), [1, 2, 3])
+    with pytest.raises(InputError, match=r"shape \(1, 2\), but Y has 2"):
+        by_frequency(csr_array(np.eye(2)), Ranking.empty(2, 1), [[1, 2]])
 
 
 def test_one_document_is_enough_to_tell_its_label_from_the_others():
     assert frequency_groups([0, 1], n_groups=2).tolist() == [1, 0]
     assert frequency_groups([0, 0], n_groups=2).tolist() == [1, 1]
+
+
+def test_four_groups_unless_told_otherwise():
+    assert frequency_groups([1] * 8).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_count_for_every_label_and_for_none():
+    Y, ranking = csr_array(np.eye(2)), Ranking(np.array([[0], [1]]), np.ones((2, 1)))
+    both = by_frequency(Y, ranking, [1, 1], n_groups=2)
+    assert [(each["labels"], each["occurrences"]) for each in both] == [(1, 1), (1, 1)]
+    none = by_frequency(Y, ranking, [], n_groups=2)
+    assert [(each["labels"], each["micro-F1"]) for each in none] == [(0, 0), (2, 1)]

@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 
 from labelgrove.core.errors import InputError
-from labelgrove.evaluation import average_ranks, critical_difference, ranks, wilcoxon_over_sets
+from labelgrove.evaluation import (
+    average_ranks,
+    best_of,
+    critical_difference,
+    ranks,
+    wilcoxon_over_sets,
+)
 
 # after Table 6 of Demšar: AUC of C4.5 and three variants on 14 data sets, with his average ranks
 DEMSAR = np.array(
@@ -85,3 +91,29 @@ def test_a_missing_score_is_told():
         ranks([[0.5, np.nan, 0.2]])
     with pytest.raises(InputError, match=r"need the shape \(data sets, systems\), got \(2,\)"):
         average_ranks([0.5, 0.4])
+    for shape in ((0, 3), (3, 0), (1, 2, 3)):
+        with pytest.raises(InputError, match="need the shape"):
+            ranks(np.zeros(shape))
+    with pytest.raises(InputError, match="system 2 has no score on data set 1"):
+        ranks([[0.5, 0.4, 0.3], [0.5, 0.4, np.nan], [np.nan, 0.4, 0.3]])
+
+
+def test_ranks_of_losses():
+    scores = [[0.5, 0.5, 0.1], [0.3, 0.2, 0.1]]
+    assert ranks(scores).average.tolist() == [1.25, 1.75, 3.0]
+    assert ranks(scores, lower_is_better=True).average.tolist() == [2.75, 2.25, 1.0]
+
+
+def test_a_stricter_level_has_a_larger_critical_difference():
+    assert ranks(DEMSAR, alpha=0.1).critical == pytest.approx(critical_difference(4, 14, 0.1))
+    # 2.291 is the published quantile of four systems at 0.1
+    expected = 2.291 * np.sqrt(4 * 5 / (6 * 14))
+    assert critical_difference(4, 14, 0.1) == pytest.approx(expected, abs=0.001)
+
+
+def test_the_best_scores():
+    scores = [0.3, None, 0.1 + 0.2, 0.2]
+    assert best_of(scores) == {0, 2}, "rounding is no difference"
+    assert best_of(scores, lower_is_better=True) == {3}
+    assert best_of([None, 0.0]) == {1}
+    assert best_of([None]) == best_of([]) == set()

@@ -105,8 +105,11 @@ def test_cells_without_a_difference_are_left_out_and_equal_scores_share_a_rank()
     found = rank_methods({"a": first, "b": second})
     assert found.average == {"a": (6 * 1 + 2 * 1.5) / 8, "b": (6 * 2 + 2 * 1.5) / 8}
     assert found.tests[0].p == pytest.approx(2 / 2**6)
+    assert (found.tests[0].wins, found.tests[0].losses, found.tests[0].statistic) == (6, 0, 0)
+    turned = rank_methods({"b": second, "a": first}).tests[0]
+    assert (turned.wins, turned.losses) == (0, 6)
     same = rank_methods({"a": first, "b": dict(first)})
-    assert (same.tests[0].p, same.tests[0].corrected) == (1.0, 1.0)
+    assert same.tests[0][2:] == (0, 0, 0.0, 1.0, 1.0)
 
 
 def test_many_cells_have_the_normal_distribution():
@@ -115,6 +118,17 @@ def test_many_cells_have_the_normal_distribution():
     (test,) = rank_methods({"a": first, "b": second}).tests
     gaps = [round(first[cell] - second[cell], 12) for cell in range(1, 60)]
     assert test.p == pytest.approx(stats.wilcoxon(gaps, method="asymptotic").pvalue)
+
+
+@pytest.mark.parametrize(("n", "method"), [(50, "exact"), (51, "asymptotic")])
+def test_up_to_50_differences_have_the_exact_distribution(n, method):
+    first = {cell: (cell * 37 % 101) / 101 for cell in range(n)}
+    second = {cell: (cell * 53 % 97 + 1) / 99 for cell in range(n)}
+    gaps = [first[cell] - second[cell] for cell in range(n)]
+    assert all(gaps)
+    same = {"equal": 0.5}  # a cell without a difference is none of them
+    (test,) = rank_methods({"a": first | same, "b": second | same}).tests
+    assert test.p == pytest.approx(stats.wilcoxon(gaps, method=method).pvalue, rel=1e-9)
 
 
 def test_too_few_cells_have_ranks_only():
@@ -136,3 +150,8 @@ def test_what_cannot_be_ranked_is_told():
         rank_methods({"a": {1: 0.2}, "b": {1: 0.2}}, against="c")
     with pytest.raises(InputError, match="score of b in cell 1 is nan"):
         rank_methods({"a": {1: 0.2}, "b": {1: float("nan")}})
+    with pytest.raises(InputError, match="score of b in cell 2 is inf"):
+        rank_methods(
+            {"a": {1: 1, 2: 2, 3: 3}, "b": {1: 1, 2: float("inf"), 3: float("nan")}},
+            lower_is_better=True,
+        )

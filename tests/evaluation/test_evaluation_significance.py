@@ -84,13 +84,77 @@ class Counting(Silent):
         self.steps.append(steps)
 
 
-@pytest.mark.parametrize(("names", "blocks"), [(["P@1"], [4, 3]), (["macro-F1"], [3, 3, 1])])
-def test_as_many_samples_are_drawn_at_once_as_memory_allows(names, blocks, monkeypatch):
+@pytest.mark.parametrize(
+    ("names", "numbers", "blocks"),
+    [
+        (["P@1"], 4 * 80, [4, 3]),
+        (["P@1"], 1, [1] * 7),  # one sample is always drawn
+        (["macro-F1"], 3 * (80 + 4 * 9), [3, 3, 1]),
+        (["P@1", "macro-F1"], 3 * (80 + 4 * 9) - 1, [2, 2, 2, 1]),
+    ],
+)
+def test_as_many_samples_are_drawn_at_once_as_memory_allows(names, numbers, blocks, monkeypatch):
     """A sample of 40 documents takes 80 numbers, and 4 for each of 9 labels that are summed up."""
-    monkeypatch.setattr("labelgrove.evaluation.resampling.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("labelgrove.evaluation.resampling.BLOCK_BYTES", 8 * numbers)
     progress = Counting()
     resampled([additive(*made(), names)], resamples=7, progress=progress)
     assert progress.steps == blocks
+
+
+def test_the_system_with_the_most_labels_says_how_many_samples_are_drawn_at_once(monkeypatch):
+    Y = csr_array(np.eye(2, 5))  # labels 0 and 1 are true; the second system gives all five
+    rankings = Ranking.empty(2, 5), Ranking.from_dense(np.ones((2, 5)), 5)
+    systems = [additive(Y, ranking, ["macro-F1"]) for ranking in rankings]
+    monkeypatch.setattr("labelgrove.evaluation.resampling.BLOCK_BYTES", 8 * 2 * (4 + 4 * 5))
+    progress = Counting()
+    resampled(systems, resamples=4, progress=progress)
+    assert progress.steps == [2, 2]
+
+
+def test_1000_samples_with_the_seed_0_unless_told_otherwise():
+    Y, ranking = made()
+    metrics = additive(Y, ranking, ["P@1"])
+    (usual,), (told,) = resampled([metrics]), resampled([metrics], resamples=1000, seed=0)
+    assert usual["P@1"].tolist() == told["P@1"].tolist()
+    assert usual["P@1"].shape == (1000,)
+    first = resampled([metrics], resamples=1)[0]["P@1"]
+    assert first.tolist() == told["P@1"][:1].tolist(), "one sample is enough"
+    settings = {"resamples": 1000, "level": 0.95, "seed": 0}
+    assert bootstrap(metrics) == bootstrap(metrics, **settings)
+    other = additive(Y, made(seed=1)[1], ["P@1"])
+    assert paired_bootstrap(metrics, other) == paired_bootstrap(metrics, other, **settings)
+
+
+def test_a_level_is_the_share_of_samples_inside():
+    samples = np.arange(101) / 100
+    assert interval(0.5, samples, 0.9) == pytest.approx((0.5, 0.05, 0.95))
+    assert interval(0.5, samples) == pytest.approx((0.5, 0.025, 0.975))
+    assert difference(0.5, samples, 0.9)[:3] == pytest.approx((0.5, 0.05, 0.95))
+    assert difference(0.5, samples)[:3] == pytest.approx((0.5, 0.025, 0.975))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sample_moved_to_no_difference_counts_for_the_other_sign(sign):
+    samples = sign * np.array([0.1, *[0.3] * 18, 0.5])  # moved by 0.1: 0, 0.2 and 0.4
+    assert difference(sign * 0.2, samples).p == pytest.approx(2 * (1 + 1) / 21)
+
+
+def test_gaps_below_half_of_10_to_the_minus_12_are_rounding():
+    assert wilcoxon([0.5 + 4e-13], [0.5]).different == 0
+    assert wilcoxon([0.5 + 6e-13], [0.5]).different == 1
+
+
+def test_metrics_are_taken_once():
+    Y, ranking = made()
+    assert list(additive(Y, ranking, ["P@1", "micro-F1", "P@1"])) == ["P@1", "micro-F1"]
+
+
+def test_labels_given_once_or_true_once_are_in_the_mean():
+    # label 0 is right, label 1 only true, label 2 only given, label 3 neither
+    Y = csr_array(np.array([[1, 1, 0, 0]]))
+    ranking = Ranking(np.array([[0, 2, 3]]), np.array([[0.9, 0.5, 0.4]]))
+    found = values(additive(Y, ranking, ["macro-precision", "macro-recall", "macro-F1"]))
+    assert list(found.values()) == pytest.approx([1 / 3] * 3)
 
 
 def test_the_interval_is_that_of_scipys_bootstrap():
@@ -203,8 +267,11 @@ def test_what_cannot_be_resampled_is_told():
         paired_bootstrap(one, additive(Y, ranking, ["P@3"]))
     with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
         bootstrap(one, resamples=0)
-    with pytest.raises(InputError, match="level must be above 0 and below 1, got 95"):
-        interval(0.5, np.ones(3), 95)
+    with pytest.raises(InputError, match="got no metric"):
+        resampled([{}])
+    for level in (95, 1, 0):
+        with pytest.raises(InputError, match=f"level must be above 0 and below 1, got {level}"):
+            interval(0.5, np.ones(3), level)
 
 
 def test_wilcoxon_is_scipys_on_the_pairs_that_differ():
@@ -225,10 +292,12 @@ def test_wilcoxon_by_hand():
     assert wilcoxon([1.0], [0.5]).p == 1.0
     with pytest.raises(InputError, match=r"two arrays of one shape"):
         wilcoxon([1.0, 2.0], [1.0])
+    with pytest.raises(InputError, match=r"\(1, 2\), \(1, 2\)"):
+        wilcoxon([[1.0, 2.0]], [[2.0, 1.0]])
 
 
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.6, 0.9]) == [1.0, 1.0], "1.2 is no probability"
     assert holm([0.2]) == [0.2]
     assert holm([]) == []

@@ -102,8 +102,9 @@ def test_only_first_places():
     ranking = Ranking(np.array([[0, 1], [1, 0]]), np.array([[0.25, 0.125], [1.0, 1.0]]))
     found = tune_threshold(Y, ranking, at_least_one=True)
     assert found.score == 1.0
-    assert found.value > 1.0
-    assert tune_threshold(Y, ranking.top(1), at_least_one=True).score == 1.0
+    assert found.value == np.nextafter(np.float32(1), np.float32(2)), "just above the second place"
+    # no score is left to tell a threshold by
+    assert tune_threshold(Y, ranking.top(1), at_least_one=True) == (0.5, 1.0)
 
 
 def test_unknown_goal():
@@ -151,3 +152,26 @@ def test_thresholds_of_labels_by_hand():
 def test_labels_without_evidence_have_the_common_threshold():
     nothing = tune_label_thresholds(csr_array(np.eye(2)), Ranking.empty(2, 3), 5, 0.25)
     assert nothing.tolist() == [0.25] * 5
+
+
+def test_a_threshold_of_a_label_lies_between_its_scores():
+    # label 0 is given from 0.5 on; of label 1, the last of all, 0.75 is a hit and 0.25 a miss
+    ranking = Ranking(np.array([[1, 0], [1, -1]]), np.array([[0.75, 0.5], [0.25, 0.0]]))
+    Y = csr_array(np.array([[1, 1], [0, 0]]))
+    assert tune_label_thresholds(Y, ranking, 2, 0.25, strength=0).tolist() == [0.5, 0.5]
+
+
+def test_neighbouring_floats_of_a_label_are_kept_apart():
+    low = np.float32(0.3)
+    for _ in range(2):  # halfway rounds to the one above or to the one below
+        high = np.nextafter(low, np.float32(1))
+        ranking = Ranking(np.array([[0], [0]]), np.array([[high], [low]]))
+        found = tune_label_thresholds(csr_array([[1], [0]]), ranking, 1, 0.5, strength=0)
+        assert found.tolist() == [high]
+        low = high
+
+
+def test_the_common_threshold_weighs_five_documents_unless_told_otherwise():
+    ranking = Ranking(np.array([[0], [0]]), np.array([[0.75], [0.25]]))
+    found = tune_label_thresholds(csr_array([[1], [0]]), ranking, 1, 0.2)
+    assert found == pytest.approx([(1 * 0.5 + 5 * 0.2) / 6])

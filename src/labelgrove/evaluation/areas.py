@@ -87,13 +87,13 @@ def _areas(
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # of runs of equal scores
     right = np.append(np.cumsum(true[order])[ends], n_true).astype(np.float64)
-    wrong = np.append(ends + 1, n) - right
+    ranked = np.append(ends + 1, n)
+    wrong = ranked - right
     gained, passed = np.diff(right, prepend=0.0), np.diff(wrong, prepend=0.0)
     above, earned = right - gained / 2, gained.copy()
     if ties == "none":  # the last step is those that are not listed
         above[-1], earned[-1] = right[-1] - gained[-1], 0.0
     auc = (passed * above).sum() / (n_true * (n - n_true))
-    ranked = np.maximum(right + wrong, 1.0)
     return float(auc), float((earned * right / ranked).sum() / n_true)
 
 
@@ -155,7 +155,9 @@ def _padded(counts: ArrayLike | None, width: int) -> NDArray[np.float64]:
     known = np.asarray(counts, np.float64)
     if known.ndim != 1 or len(known) > width:
         raise InputError(f"counts have shape {known.shape}, but Y has {width} columns")
-    return np.concatenate([known, np.zeros(width - len(known))])
+    padded = np.zeros(width)
+    padded[: len(known)] = known
+    return padded
 
 
 def _group(

@@ -67,7 +67,7 @@ def propensity_gains(
         False for PSP, True for PSnDCG.
     """
     weights = 1.0 / check_propensities(propensities, scored.Y.shape[1])
-    discounts = 1.0 / np.log2(np.arange(2, k + 2)) if discounted else np.ones(k)
+    discounts = 1.0 / np.log2(np.arange(k) + 2) if discounted else np.ones(k)
     hits = scored.hits[:, :k]
     gains = np.where(hits, weights[scored.ranking.labels[:, :k]], 0.0)
     gained = gains @ discounts[: gains.shape[1]]

@@ -36,8 +36,7 @@ def perfect_ranking(Y: Any) -> Ranking:
     (2.0, 1.0, 1.0)
     """
     true = csr_array(binary(Y) != 0, dtype=np.float32)
-    most = int(np.diff(true.indptr).max(initial=0))
-    return Ranking.from_csr(true, max(most, 1))
+    return Ranking.from_csr(true, int(np.diff(true.indptr).max(initial=1)))
 
 
 def combinations(

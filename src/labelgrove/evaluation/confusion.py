@@ -68,8 +68,6 @@ def confused_labels(
     true = scored.Y.astype(bool).astype(np.float64)
     correct = named.multiply(true)
     missed, wrong = csr_array(true - correct), csr_array(named - correct)
-    missed.eliminate_zeros()
-    wrong.eliminate_zeros()
     n_wrong = np.diff(wrong.indptr)
     weights = diags_array(1.0 / np.maximum(np.maximum(np.diff(missed.indptr), n_wrong), 1))
     weighted = csr_array(weights @ wrong)
@@ -103,6 +101,6 @@ def _order(pair: Confusion) -> tuple[float, int, int, int]:
 def _blocks(sizes: NDArray[np.floating]) -> Iterator[slice]:
     """Cut rows, whose most pairs are given, into runs of some million pairs, or of one row."""
     numbers = np.cumsum(sizes) // AT_ONCE
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan))
     for start, end in pairwise([*starts.tolist(), len(sizes)]):
         yield slice(start, end)

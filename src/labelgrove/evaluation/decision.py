@@ -66,8 +66,10 @@ class Decision:
         least = np.asarray(self.threshold, np.float32)
         if least.ndim == 0:
             return least
-        if (most := int(labels.max(initial=-1))) >= len(least):
-            raise InputError(f"there are thresholds of {len(least):,} labels, none of label {most}")
+        if (labels >= len(least)).any():
+            raise InputError(
+                f"there are thresholds of {len(least):,} labels, none of label {labels.max()}"
+            )
         thresholds: NDArray[np.float32] = least[labels]
         return thresholds
 

@@ -46,7 +46,6 @@ def frequency_groups(counts: ArrayLike, n_groups: int = 4) -> NDArray[np.int64]:
         order = np.argsort(-given, kind="stable")
         before = np.cumsum(given[order]) - given[order]
         groups[order] = np.minimum((before / total * n_groups).astype(np.int64), n_groups - 1)
-        groups[given == 0] = n_groups - 1
     return groups
 
 
@@ -77,30 +76,29 @@ def equal_groups(counts: ArrayLike, n_groups: int = 3) -> NDArray[np.int64]:
     if n_groups < 1:
         raise InputError(f"n_groups must be at least 1, got {n_groups}")
     levels, level_of, labels = np.unique(-given, return_inverse=True, return_counts=True)
-    before = np.concatenate([[0.0], np.cumsum(-levels * labels)])  # occurrences above each cut
-    ends = _equal_cuts(before, min(n_groups, len(levels)))
-    return np.searchsorted(ends, level_of, side="right").astype(np.int64)
+    ends = _equal_cuts(np.cumsum(-levels * labels), min(n_groups, len(levels)))
+    return np.searchsorted(ends, level_of).astype(np.int64)
 
 
-def _equal_cuts(before: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
-    """Return where groups end, of `equal_groups`; (n_groups,).
+def _equal_cuts(until: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+    """Return the last count of each group of `equal_groups`, by number; (n_groups,).
 
-    ``least[e]`` is the smallest sum of squares of so many groups that end at cut e.
+    ``until`` has the occurrences of each count and all larger ones, shape (counts,); ``least[e]``
+    is the smallest sum of squares of so many groups that end with count e.
     """
-    least = before**2
-    least[0] = np.inf  # a group holds one count or more
-    starts = []
+    least = until**2
+    earlier = []  # for each number of groups and each end: where the group before ends
     for _ in range(n_groups - 1):
-        start, sums = np.zeros(len(before), np.int64), np.full(len(before), np.inf)
-        for end in range(1, len(before)):
-            own = (before[end] - before[:end]) ** 2 + least[:end]
-            start[end] = own.argmin()
-            sums[end] = own[start[end]]
-        starts.append(start)
+        before, sums = np.zeros(len(until), np.int64), np.full(len(until), np.inf)
+        for end in range(1, len(until)):
+            own = (until[end] - until[:end]) ** 2 + least[:end]
+            before[end] = own.argmin()
+            sums[end] = own[before[end]]
+        earlier.append(before)
         least = sums
-    ends = [len(before) - 1]
-    for start in reversed(starts):
-        ends.append(int(start[ends[-1]]))
+    ends = [len(until) - 1]
+    for before in reversed(earlier):
+        ends.append(int(before[ends[-1]]))
     return np.array(ends[::-1])
 
 

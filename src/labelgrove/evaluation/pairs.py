@@ -89,17 +89,15 @@ def pair_divergence(
 
 def _places(counts: csr_array) -> tuple[Ints, Ints]:
     """Return row and column of each stored entry, each of shape (entries,)."""
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    return rows, counts.indices.astype(np.int64)
+    entries = counts.tocoo()
+    return entries.row.astype(np.int64), entries.col.astype(np.int64)
 
 
 def _counts_at(counts: csr_array, a: Ints, b: Ints) -> Ints:
     """Return the entries at (a, b), 0 where none is stored; all of shape (pairs,)."""
     numbers: Ints = np.zeros(len(a), np.int64)
-    if counts.nnz:
-        rows, columns = _places(counts)
-        stored, wanted = rows * counts.shape[1] + columns, a * counts.shape[1] + b
-        place = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
-        same = stored[place] == wanted
-        numbers[same] = counts.data[place[same]]
+    rows, columns = _places(counts)
+    stored, wanted = rows * counts.shape[1] + columns, a * counts.shape[1] + b
+    _, place, asked = np.intersect1d(stored, wanted, return_indices=True)
+    numbers[asked] = counts.data[place]
     return numbers

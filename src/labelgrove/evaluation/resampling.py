@@ -175,7 +175,7 @@ def _macro(scored: ScoredRanking, given: NDArray[np.bool_], of: str) -> LabelSum
 def values(metrics: Mapping[str, Additive]) -> dict[str, float]:
     """Return the metrics of all documents, as `evaluate` gives them."""
     (row,) = _values(metrics, np.ones((1, _documents([metrics]))))
-    return {name: float(value) for name, value in zip(metrics, row, strict=True)}
+    return {name: float(row[i]) for i, name in enumerate(metrics)}
 
 
 def enough_samples(n: int) -> int:
@@ -219,20 +219,17 @@ def resampled(
         raise InputError(f"resamples must be at least 1, got {resamples}")
     n = _documents(systems)
     rng = generator(seed, "bootstrap")
-    samples = [np.empty((resamples, len(metrics))) for metrics in systems]
+    samples = [(metrics, np.empty((resamples, len(metrics)))) for metrics in systems]
     block = max(BLOCK_BYTES // (8 * (2 * n + _widest(systems))), 1)
     with (progress or Silent()).task("drawing", resamples, "samples") as task:
         for start in range(0, resamples, block):
             rows = range(start, min(start + block, resamples))
             drawn = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in rows]
             weights = np.array(drawn, np.float64)
-            for metrics, values in zip(systems, samples, strict=True):
+            for metrics, values in samples:
                 values[start : rows.stop] = _values(metrics, weights)
             task.advance(len(rows))
-    return [
-        {name: values[:, i] for i, name in enumerate(metrics)}
-        for metrics, values in zip(systems, samples, strict=True)
-    ]
+    return [{name: values[:, i] for i, name in enumerate(metrics)} for metrics, values in samples]
 
 
 def _documents(systems: Sequence[Mapping[str, Additive]]) -> int:

@@ -81,10 +81,9 @@ def compare_runs(
     _check(runs)
     flat = [run for own in runs.values() for run in own]
     samples = resampled(flat, resamples=resamples, seed=seed, progress=progress)
-    drawn, start = {}, 0
+    remaining, drawn = iter(samples), {}
     for number, (system, own) in enumerate(runs.items()):
-        mine = samples[start : start + len(own)]
-        start += len(own)
+        mine = [next(remaining) for _ in own]
         chosen = generator(seed, "runs", number).integers(len(own), size=(resamples, len(own)))
         drawn[system] = {metric: _mean_of_drawn(mine, metric, chosen) for metric in own[0]}
     means = {system: _means(own) for system, own in runs.items()}

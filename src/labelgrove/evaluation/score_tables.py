@@ -111,14 +111,15 @@ def rank_methods(
     cells = [cell for cell in seen if all(cell in own for own in scores.values())]
     if not cells:
         raise InputError(f"no cell has a score of all of {', '.join(methods)}")
-    sign = -1 if lower_is_better else 1
-    columns = {name: sign * np.array([own[c] for c in cells]) for name, own in scores.items()}
+    columns = {name: np.array([own[c] for c in cells], np.float64) for name, own in scores.items()}
+    if lower_is_better:
+        columns = {name: -column for name, column in columns.items()}
     _check_finite(columns, cells)
     average = average_ranks(np.transpose(list(columns.values())))
     return MethodRanks(
         cells=tuple(cells),
         missing=tuple(cell for cell in seen if cell not in set(cells)),
-        average={name: float(rank) for name, rank in zip(methods, average, strict=True)},
+        average={name: float(average[i]) for i, name in enumerate(methods)},
         tests=_tests(columns, _pairs(methods, against)),
     )
 
@@ -146,7 +147,7 @@ def _tests(
     if any(test.p is None for test in tests):
         return tuple(tests)
     corrected = holm([test.p for test in tests if test.p is not None])
-    return tuple(test._replace(corrected=p) for test, p in zip(tests, corrected, strict=True))
+    return tuple(test._replace(corrected=corrected[i]) for i, test in enumerate(tests))
 
 
 def _test(first: str, second: str, differences: NDArray[np.float64]) -> MethodTest:

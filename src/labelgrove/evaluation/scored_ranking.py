@@ -77,11 +77,10 @@ def check_ranking(ranking: Ranking, Y: csr_array) -> None:
     """Refuse a Y without documents or with too few columns, and scores that are not numbers."""
     if Y.shape[0] == 0:
         raise InputError("nothing to evaluate: Y has no documents")
-    last = int(ranking.labels.max(initial=-1))
-    if last >= Y.shape[1]:
+    if (ranking.labels >= Y.shape[1]).any():
         raise InputError(
-            f"the ranking names label number {last}, but Y has {Y.shape[1]} columns: "
-            "give Y at least as many columns as the model has labels"
+            f"the ranking names label number {ranking.labels.max()}, but Y has {Y.shape[1]} "
+            "columns: give Y at least as many columns as the model has labels"
         )
     if np.isnan(ranking.scores).any():
         i = int(np.isnan(ranking.scores).any(axis=1).argmax())
@@ -97,6 +96,6 @@ def binary(Y: Any, name: str = "Y") -> csr_array:
         return Y
     Y = Y.copy()
     Y.eliminate_zeros()
-    Y.data[:] = 1  # before duplicates are summed, so that they cannot cancel out
+    Y.data = np.ones(Y.nnz, np.bool_)  # before summing: duplicates must not cancel out
     Y.sum_duplicates()
     return Y

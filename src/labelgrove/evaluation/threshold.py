@@ -117,13 +117,15 @@ def tune_label_thresholds(
     order, starts, f1 = _f1_by_label(hits, labels, scored.n_positives)
     scores, labels = scores[order].astype(np.float64), labels[order]
     lengths = np.diff(np.append(starts, len(labels)))
-    last = np.append(labels[1:] != labels[:-1], True)  # place of its label
-    f1[~last & np.append(scores[1:] == scores[:-1], False)] = -1.0  # equal scores: no cut between
+    last = np.zeros(len(labels), np.bool_)  # place of its label
+    last[starts - 1] = True
+    below = np.roll(scores, -1)  # the score of the next place
+    f1[~last & (scores == below)] = -np.inf  # no cut between equal scores
     best = np.maximum.reduceat(f1, starts)
     cuts = np.flatnonzero(f1 == np.repeat(best, lengths))
     cuts = cuts[np.unique(labels[cuts], return_index=True)[1]]  # of equal F1s the highest
     cuts = cuts[best > 0]
-    high, low = scores[cuts], scores[np.minimum(cuts + 1, len(scores) - 1)]
+    high, low = scores[cuts], below[cuts]
     middle = ((high + low) / 2).astype(np.float32)
     own = np.where(last[cuts] | (middle <= low), high, middle)
     true = scored.n_positives[labels[cuts]]
@@ -157,7 +159,7 @@ def _macro(
     joins = np.empty(len(f1), np.bool_)
     joins[order] = first & (true[labels[order]] == 0)  # such a label enters when first given
     change = np.empty(len(f1))
-    change[order] = f1 - np.where(first, 0.0, np.append(0.0, f1[:-1]))
+    change[order] = f1 - np.where(first, 0.0, np.roll(f1, 1))
     return ratio(np.cumsum(change), (true > 0).sum() + np.cumsum(joins))
 
 
