@@ -63,18 +63,32 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
     },
     "storage": {
-        "core/storage.py": [*STORAGE, "tests/cli/test_sign.py", "tests/tagger/test_tagger.py"],
+        "core/storage.py": [
+            *(*STORAGE, "tests/core/test_checks.py", "tests/core/test_replacing.py"),
+            *("tests/cli/test_sign.py", "tests/tagger/test_tagger.py"),
+        ],
         "core/manifest.py": [
+            "tests/core/test_manifest.py",
             *(*STORAGE, "tests/core/test_replacing.py", "tests/cli/test_sign.py"),
         ],
-        "core/served_folders.py": [SERVICE + "test_bad_taggers.py"],
-        "core/signing.py": ["tests/cli/test_sign.py"],
-        "core/json_files.py": [*STORAGE, "tests/core/test_replacing.py"],
-        "core/replacing.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
+        "core/served_folders.py": [
+            *("tests/core/test_served_folders.py", SERVICE + "test_bad_taggers.py"),
+        ],
+        "core/signing.py": ["tests/core/test_signing.py", "tests/cli/test_sign.py"],
+        "core/json_files.py": [
+            *("tests/core/test_json_files.py", *STORAGE, "tests/core/test_replacing.py"),
+        ],
+        "core/replacing.py": [
+            *("tests/core/test_leftovers.py", "tests/core/test_replacing.py"),
+            "tests/tagger/test_loading.py",
+        ],
         "core/snapshot.py": [
+            "tests/core/test_snapshot.py",
             *(*STORAGE, "tests/core/test_replacing.py", "tests/tagger/test_loading.py"),
         ],
-        "core/durability.py": [*STORAGE, "tests/test_power_loss.py"],
+        "core/durability.py": [
+            *("tests/core/test_durability.py", *STORAGE, "tests/test_power_loss.py"),
+        ],
         "core/strings.py": ["tests/core/test_strings.py", *STORAGE],
         "models/linear/checkpoints.py": [LINEAR + "test_linear_training.py"],
         "models/neural/training/checkpoint.py": [
