@@ -36,6 +36,7 @@ GOAL = 0.95
 
 LINEAR = "tests/models/linear/"
 SERVICE = "tests/service/"
+POWER_LOSS = "tests/test_power_loss.py"
 STORAGE = ["tests/core/test_storage.py", "tests/core/test_storage_flushing.py"]
 # The tests that cover each file, those that are quick first; the first pattern that fits counts.
 # In a folder the test that is named like the file is the first. The examples in a file's
@@ -87,11 +88,17 @@ AREAS: dict[str, dict[str, list[str]]] = {
             *(*STORAGE, "tests/core/test_replacing.py", "tests/tagger/test_loading.py"),
         ],
         "core/durability.py": [
-            *("tests/core/test_durability.py", *STORAGE, "tests/test_power_loss.py"),
+            *("tests/core/test_durability.py", *STORAGE, POWER_LOSS),
         ],
         "core/strings.py": ["tests/core/test_strings.py", *STORAGE],
-        "models/linear/checkpoints.py": [LINEAR + "test_linear_training.py"],
+        "models/linear/checkpoints.py": [
+            *(LINEAR + "test_checkpoints.py", POWER_LOSS + "::test_checkpoints_of_linear_models"),
+            LINEAR + "test_linear_training.py",
+        ],
         "models/neural/training/checkpoint.py": [
+            "tests/models/neural/test_checkpoint.py",
+            POWER_LOSS + "::test_checkpoints_of_networks",
+            POWER_LOSS + "::test_checkpoints_of_networks_that_begin_anew",
             "tests/models/neural/test_neural_training.py",
             # starts processes that would import this program
             "--deselect=tests/models/neural/test_neural_training.py::"

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -25,13 +26,19 @@ def number(path):
     return path.stat().st_ino
 
 
+def open_files():
+    """Return how many files this process has open, or nothing where the system does not tell."""
+    told = Path("/proc/self/fd")
+    return len(list(told.iterdir())) if told.exists() else None
+
+
 def test_a_file_and_the_names_of_a_folder_are_flushed(tmp_path, flushed):
     (tmp_path / "file").write_text("")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     flush(tmp_path / "file")
     flush(tmp_path)
     assert flushed == [number(tmp_path / "file"), number(tmp_path)]
-    assert len(os.listdir("/proc/self/fd")) == before, "nothing stays open"
+    assert open_files() == before, "nothing stays open"
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.EIO])

@@ -47,7 +47,9 @@ def test_a_value_that_json_does_not_know_is_named(tmp_path, value, told):
 )
 def test_a_damaged_file_is_refused(tmp_path, content, told):
     (tmp_path / "x.json").write_bytes(content)
-    with pytest.raises(DamagedError, match=rf"x\.json is damaged: .*{told}.*; save the model again"):
+    with pytest.raises(
+        DamagedError, match=rf"x\.json is damaged: .*{told}.*; save the model again"
+    ):
         read_json(tmp_path / "x.json")
 
 

@@ -125,7 +125,9 @@ def test_a_file_without_size_or_checksum_is_refused(saved, facts):
 
 def test_a_manifest_that_was_altered_is_refused(saved):
     (saved / "manifest.json").write_text(json.dumps({**said(saved), "name": "y"}))
-    with pytest.raises(DamagedError, match=r"manifest\.json was altered: its checksum does not fit"):
+    with pytest.raises(
+        DamagedError, match=r"manifest\.json was altered: its checksum does not fit"
+    ):
         manifest.parse_manifest(saved)
 
 

@@ -83,7 +83,7 @@ def test_a_folder_that_is_replaced_at_each_of_twenty_readings_is_given_up(folder
         readings.append(text(place))
         replace(folder, f"{len(readings)}")
 
-    with pytest.raises(StorageError, match="model is replaced again and again.*try again later"):
+    with pytest.raises(StorageError, match=r"model is replaced again and again.*try again later"):
         read_unchanged(folder, read)
     assert len(readings) == 20
 
@@ -93,7 +93,7 @@ def test_a_folder_that_is_removed_meanwhile_is_told(folder):
         folder.rename(folder.with_name("moved"))
         raise ValueError("files are gone")
 
-    with pytest.raises(InputError, match="no such folder: .*model$"):
+    with pytest.raises(InputError, match=r"no such folder: .*model$"):
         read_unchanged(folder, read)
 
 
@@ -107,7 +107,7 @@ def test_an_error_names_the_folder(folder):
 
 
 def test_what_is_no_folder_is_told(folder, monkeypatch):
-    with pytest.raises(InputError, match="no such folder: .*none$"):
+    with pytest.raises(InputError, match=r"no such folder: .*none$"):
         read_unchanged(folder / "none", text)
     with pytest.raises(InputError, match="file is a file, not a saved labelgrove folder"):
         read_unchanged(folder / "file", text)
