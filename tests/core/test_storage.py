@@ -339,6 +339,12 @@ def test_values_that_are_not_described_are_refused(tmp_path, described):
         storage.read_values(tmp_path)
 
 
+def test_values_are_written_into_any_folder(tmp_path):
+    for number in (1, 2):  # a new one, and one that is there
+        storage.write_values(tmp_path / "a" / "b", {"number": number})
+        assert storage.read_values(tmp_path / "a" / "b") == {"number": number}
+
+
 def test_names_of_values_lead_nowhere_else(tmp_path):
     (tmp_path / "values.json").write_text(json.dumps({"../x": ["json", 1]}))
     with pytest.raises(DamagedError, match=r"'\.\./x' is no name of a value"):

@@ -95,6 +95,31 @@ def test_a_new_training_removes_the_old_and_nothing_else(tmp_path):
     assert_done(opened(tmp_path, name="another training")[1], 1)
 
 
+def test_what_a_killed_run_was_writing_is_no_part_of_what_is_written_then(tmp_path):
+    kept, _ = opened(tmp_path)
+    (tmp_path / ".part-000000").mkdir()
+    (tmp_path / ".part-000000" / "left.npy").touch()
+    keep(kept, 0)
+    assert names(tmp_path) == ["part-000000", "training"]
+    assert not (tmp_path / "part-000000" / "left.npy").exists()
+
+
+def test_a_power_cut_never_leaves_old_parts_under_a_new_note(tmp_path, monkeypatch):
+    """The old note goes first, then the parts, then the new note comes; the disk has each step."""
+    kept, _ = opened(tmp_path)
+    keep(kept, 0)
+    flush, steps = os.fsync, []
+
+    def fsync(handle):
+        flush(handle)
+        if os.path.samestat(os.fstat(handle), tmp_path.stat()):
+            steps.append(names(tmp_path))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    opened(tmp_path, resume=False)
+    assert steps == [["part-000000"], [], ["training"]]
+
+
 def test_tasks_are_written_when_more_than_half_a_minute_has_passed(tmp_path, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])

@@ -1,6 +1,7 @@
 """Checkpoints of networks: files and folders, and what optimisers need to go on."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -117,6 +118,22 @@ def test_all_checkpoints_are_removed_and_nothing_else(tmp_path):
     (tmp_path / "history.jsonl").touch()
     checkpoint.clear(tmp_path)
     assert names(tmp_path) == ["history.jsonl"]
+
+
+def test_a_power_cut_leaves_no_checkpoint_half_removed(tmp_path, monkeypatch):
+    """It is hidden, and the disk has that name, before anything in it goes."""
+    save(tmp_path, 1)
+    flush, steps = os.fsync, []
+
+    def fsync(handle):
+        flush(handle)
+        steps.extend(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    checkpoint.clear(tmp_path)
+    hidden = ".checkpoint-000000001"
+    files = {f"{hidden}/{checkpoint.FACTS}", f"{hidden}/{checkpoint.TENSORS}"}
+    assert {*steps} == {hidden, *files}
 
 
 def test_what_cannot_be_removed_is_told(tmp_path):
