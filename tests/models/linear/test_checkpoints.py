@@ -95,6 +95,13 @@ def test_a_new_training_removes_the_old_and_nothing_else(tmp_path):
     assert_done(opened(tmp_path, name="another training")[1], 1)
 
 
+def test_parts_without_a_note_mean_nothing(tmp_path):
+    keep(opened(tmp_path)[0], 0)
+    (tmp_path / "training").unlink()
+    assert opened(tmp_path)[1] == {}
+    assert names(tmp_path) == ["training"]
+
+
 def test_what_a_killed_run_was_writing_is_no_part_of_what_is_written_then(tmp_path):
     kept, _ = opened(tmp_path)
     (tmp_path / ".part-000000").mkdir()
