@@ -36,6 +36,7 @@ GOAL = 0.95
 
 LINEAR = "tests/models/linear/"
 SERVICE = "tests/service/"
+POWER_LOSS = "tests/test_power_loss.py"
 STORAGE = ["tests/core/test_storage.py", "tests/core/test_storage_flushing.py"]
 # The tests that cover each file, those that are quick first; the first pattern that fits counts.
 # In a folder the test that is named like the file is the first. The examples in a file's
@@ -63,21 +64,41 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
     },
     "storage": {
-        "core/storage.py": [*STORAGE, "tests/cli/test_sign.py", "tests/tagger/test_tagger.py"],
+        "core/storage.py": [
+            *(*STORAGE, "tests/core/test_checks.py", "tests/core/test_replacing.py"),
+            *("tests/cli/test_sign.py", "tests/tagger/test_tagger.py"),
+        ],
         "core/manifest.py": [
+            "tests/core/test_manifest.py",
             *(*STORAGE, "tests/core/test_replacing.py", "tests/cli/test_sign.py"),
         ],
-        "core/served_folders.py": [SERVICE + "test_bad_taggers.py"],
-        "core/signing.py": ["tests/cli/test_sign.py"],
-        "core/json_files.py": [*STORAGE, "tests/core/test_replacing.py"],
-        "core/replacing.py": ["tests/core/test_replacing.py", "tests/tagger/test_loading.py"],
+        "core/served_folders.py": [
+            *("tests/core/test_served_folders.py", SERVICE + "test_bad_taggers.py"),
+        ],
+        "core/signing.py": ["tests/core/test_signing.py", "tests/cli/test_sign.py"],
+        "core/json_files.py": [
+            *("tests/core/test_json_files.py", *STORAGE, "tests/core/test_replacing.py"),
+        ],
+        "core/replacing.py": [
+            *("tests/core/test_leftovers.py", "tests/core/test_replacing.py"),
+            "tests/tagger/test_loading.py",
+        ],
         "core/snapshot.py": [
+            "tests/core/test_snapshot.py",
             *(*STORAGE, "tests/core/test_replacing.py", "tests/tagger/test_loading.py"),
         ],
-        "core/durability.py": [*STORAGE, "tests/test_power_loss.py"],
+        "core/durability.py": [
+            *("tests/core/test_durability.py", *STORAGE, POWER_LOSS),
+        ],
         "core/strings.py": ["tests/core/test_strings.py", *STORAGE],
-        "models/linear/checkpoints.py": [LINEAR + "test_linear_training.py"],
+        "models/linear/checkpoints.py": [
+            *(LINEAR + "test_checkpoints.py", POWER_LOSS + "::test_checkpoints_of_linear_models"),
+            LINEAR + "test_linear_training.py",
+        ],
         "models/neural/training/checkpoint.py": [
+            "tests/models/neural/test_checkpoint.py",
+            POWER_LOSS + "::test_checkpoints_of_networks",
+            POWER_LOSS + "::test_checkpoints_of_networks_that_begin_anew",
             "tests/models/neural/test_neural_training.py",
             # starts processes that would import this program
             "--deselect=tests/models/neural/test_neural_training.py::"

@@ -2,7 +2,9 @@ import errno
 import io
 import json
 import os
+import pickle
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +60,8 @@ def test_round_trip_of_every_kind(tmp_path):
     assert read["strings"] == values["strings"]
     assert read["no_strings"] == []
     assert read["json"] == values["json"]
+    for part in (read["sparse"].data, read["sparse"].indices, read["tokens"].tokens):
+        assert not part.flags.writeable, "nothing is copied into memory"
 
 
 @given(st.lists(st.text(st.characters()), min_size=1))
@@ -258,6 +262,188 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path):
         save(tmp_path / "file" / "model", {"a": 1})
 
 
+def test_a_place_is_refused_before_the_work(saved, tmp_path):
+    for place, told in (
+        (saved, "exists already; choose another folder, or allow overwriting"),
+        (saved / "values.json", "lies in the saved folder"),
+        (tmp_path / "file", "file exists and is nothing that labelgrove wrote"),
+    ):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError, match=told):
+            storage.check_free(place)
+        with pytest.raises(InputError, match=told), storage.writing(place, {}):
+            raise AssertionError("the work has begun")
+    storage.check_free(saved, overwrite=True)
+    with pytest.raises(InputError, match="file exists and is nothing that labelgrove wrote"):
+        storage.check_free(tmp_path / "file", overwrite=True)
+    with pytest.raises(StorageError, match=r"cannot write .*file/deep/m: Not a directory; nothing"):
+        storage.check_free(tmp_path / "file" / "deep" / "m")
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_an_empty_folder_is_a_free_place(tmp_path, overwrite):
+    (tmp_path / "m").mkdir()
+    storage.check_free(tmp_path / "m", overwrite=overwrite)
+    save(tmp_path / "m", {"a": 1}, overwrite=overwrite)
+    assert storage.read_values(tmp_path / "m") == {"a": 1}
+
+
+def test_folders_above_a_place_are_made(tmp_path):
+    storage.check_free(tmp_path / "a" / "b" / "m")
+    assert list(tmp_path.iterdir()) == [], "not before anything is saved"
+    save(tmp_path / "a" / "b" / "m", {"a": 1})
+    assert storage.read_values(tmp_path / "a" / "b" / "m") == {"a": 1}
+
+
+@pytest.mark.parametrize("moved_aside", [True, False])
+def test_a_folder_that_was_brought_back_is_told(saved, moved_aside):
+    if moved_aside:
+        saved.rename(replacing._new_name(saved, saved.parent, old=True))
+    told = io.StringIO()
+    for _ in range(2):
+        assert storage.read_manifest(saved, progress=Lines(told))["part"] == "test"
+    assert told.getvalue().count("was moved aside by a process that was stopped") == moved_aside
+
+
+def test_a_folder_is_read_with_its_checksums_unless_told_otherwise(saved):
+    path = saved / "weights.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert storage.read_folder(saved, lambda *_: "read", verify=False) == "read"
+    with pytest.raises(DamagedError, match="its checksum does not fit"):
+        storage.read_folder(saved, lambda *_: "read")
+    with pytest.raises(InputError, match="a signature covers the checksums, so they must be comp"):
+        storage.read_folder(saved, lambda *_: "read", verify=False, signed_by="key.pub")
+
+
+def test_one_json_value_is_read_without_the_others(saved):
+    assert storage.read_json_value(saved, "name") == "x"
+    assert storage.read_json_value(saved, "weights") is None, "an array"
+    assert storage.read_json_value(saved, "none") is None
+
+
+def test_the_size_of_a_folder_is_that_of_all_its_files(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a").write_bytes(b"123")
+    (tmp_path / "b").write_bytes(b"4567")
+    assert storage.size(tmp_path) == 7
+
+
+@pytest.mark.parametrize(
+    "described",
+    [{"x": ["json", 1, 2]}, {"x": {"json": 1, "y": 2}}, {"x": ["json"]}, {"x": "js"}],
+    ids=str,
+)
+def test_values_that_are_not_described_are_refused(tmp_path, described):
+    (tmp_path / "values.json").write_text(json.dumps(described))
+    with pytest.raises(DamagedError, match=r"values\.json does not tell what 'x' is"):
+        storage.read_values(tmp_path)
+
+
+def test_values_are_written_into_any_folder(tmp_path):
+    for number in (1, 2):  # a new one, and one that is there
+        storage.write_values(tmp_path / "a" / "b", {"number": number})
+        assert storage.read_values(tmp_path / "a" / "b") == {"number": number}
+
+
+def test_names_of_values_lead_nowhere_else(tmp_path):
+    (tmp_path / "values.json").write_text(json.dumps({"../x": ["json", 1]}))
+    with pytest.raises(DamagedError, match=r"'\.\./x' is no name of a value"):
+        storage.read_values(tmp_path)
+
+
+def test_values_of_a_kind_that_is_not_known_are_refused(tmp_path):
+    (tmp_path / "values.json").write_text(json.dumps({"x": ["pickle", None]}))
+    with pytest.raises(DamagedError, match="unknown kind of value 'pickle'"):
+        storage.read_values(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "told"),
+    [
+        ("t.tokens", np.zeros(3, np.int64), r"t\.tokens is int64"),
+        ("t.tokens", np.array([0, 1, 5], np.int32), r"t\.tokens must lie from 0 to 4"),
+        ("t.offsets", np.array([0, 3], np.int32), r"t\.offsets is int32"),
+        ("s.indices", np.zeros(3, np.int32), r"s\.indices is int32 of shape \(3,\)"),
+        ("s.indices", np.zeros(2, np.uint32), r"s\.indices is uint32"),
+        ("s.indices", np.array([0, 2], np.int32), r"s\.indices must lie from 0 to 1"),
+        ("s.indptr", np.array([0, 1, 2, 2], np.int32), r"s\.indptr is int32 of shape \(4,\)"),
+        ("s.indptr", np.array([0, 2, 1], np.int32), r"s\.indptr must rise from 0 to 2"),
+    ],
+)
+def test_arrays_that_kernels_would_leave_are_refused(tmp_path, name, array, told):
+    tokens = TokenSequences(np.array([1, 0, 2]), np.array([0, 2, 3]), 5)
+    storage.write_values(tmp_path, {"t": tokens, "s": csr_array([[0, 2.0], [3.0, 0]])})
+    np.save(tmp_path / f"{name}.npy", array)
+    with pytest.raises(DamagedError, match=told):
+        storage.read_values(tmp_path)
+
+
+class Trap:
+    """Touches a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_nothing_is_unpickled(saved, tmp_path):
+    (saved / "weights.npy").write_bytes(pickle.dumps(Trap(tmp_path / "hacked")))
+    with pytest.raises(DamagedError, match="model is damaged"):
+        storage.read_values(saved)
+    assert not (tmp_path / "hacked").exists()
+
+
+# --- folders that a training holds ----------------------------------------------------------------
+
+
+def test_a_folder_that_is_held_belongs_to_one_process(tmp_path):
+    folder = tmp_path / "deep" / "run"
+    with storage.locked(folder):
+        assert folder.is_dir()
+        told = "another process works in .*run: wait until it ends, or choose another folder"
+        with pytest.raises(InputError, match=told), storage.locked(folder):
+            raise AssertionError("two are in it")
+        (folder / "part").touch()
+    with storage.locked(folder):
+        assert (folder / "part").exists(), "work stays, and is found again"
+        (folder / "part").unlink()
+    assert not folder.exists(), "without work in it it goes"
+    with storage.locked(folder):
+        shutil.rmtree(folder)
+
+
+def test_a_folder_that_cannot_be_held_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StorageError, match=r"cannot write .*file/run: Not a directory; nothing was"),
+        storage.locked(tmp_path / "file" / "run"),
+    ):
+        pass
+
+
+def test_a_lock_is_no_work(tmp_path):
+    assert not storage.holds_work(tmp_path / "none")
+    (tmp_path / "lock").touch()
+    assert not storage.holds_work(tmp_path)
+    (tmp_path / "part").touch()
+    assert storage.holds_work(tmp_path)
+
+
+def test_the_name_of_a_lock_is_on_the_disk(tmp_path, monkeypatch):
+    flush, flushed = os.fsync, []
+
+    def fsync(handle):
+        flushed.append((os.fstat(handle).st_ino, [*(tmp_path / "run").iterdir()]))
+        flush(handle)
+
+    (tmp_path / "run").mkdir()
+    monkeypatch.setattr(os, "fsync", fsync)
+    with storage.locked(tmp_path / "run"):
+        assert flushed == [((tmp_path / "run").stat().st_ino, [tmp_path / "run" / "lock"])]
+
+
 def test_reading_a_large_folder_is_shown(tmp_path, monkeypatch):
     with storage.writing(tmp_path / "m", {}) as folder:
         storage.write_values(folder, {"x": np.zeros(400_000), "y": np.zeros(100_000)})
@@ -266,6 +452,9 @@ def test_reading_a_large_folder_is_shown(tmp_path, monkeypatch):
         told = io.StringIO()
         storage.read_manifest(tmp_path / "m", progress=Lines(told))
         assert (f"loading {tmp_path / 'm'}: 4 MB in" in told.getvalue()) == shown
+
+
+# --- files ----------------------------------------------------------------------------------------
 
 
 def test_a_file_is_written_whole_where_a_link_leads(tmp_path):
@@ -308,6 +497,31 @@ def test_a_file_that_cannot_be_written_is_told_with_the_reason(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         storage.write_text(tmp_path / "file", "\ud800")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_file_is_complete_before_it_has_its_name(tmp_path, monkeypatch):
+    replace, seen = os.replace, []
+
+    def watched(temporary, target):
+        seen.append(Path(temporary).read_text())
+        replace(temporary, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    storage.write_text(tmp_path / "file", "whole")
+    assert seen == ["whole"]
+
+
+def test_a_disk_that_fails_after_the_renaming_is_told(tmp_path, monkeypatch):
+    flush = os.fsync
+
+    def broken(handle):
+        if os.path.samestat(os.fstat(handle), tmp_path.stat()):
+            raise OSError(errno.EIO, "Input/output error")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(StorageError, match=r"cannot write .*file: Input/output error; nothing was"):
+        storage.write_text(tmp_path / "file", "text")
 
 
 def test_what_a_killed_writer_left_does_not_hinder_another(tmp_path):

@@ -209,7 +209,7 @@ def clear(leftover: Leftover) -> bool:
             if leftover.old:
                 remove_listed(leftover.path, parse_manifest(leftover.path))
             else:
-                shutil.rmtree(leftover.path, ignore_errors=True)  # all in it is our own
+                shutil.rmtree(leftover.path)  # all in it is our own
     return not leftover.path.exists()
 
 

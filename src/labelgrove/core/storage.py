@@ -136,8 +136,8 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if folder.exists() and not holds_work(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            if not holds_work(folder):
+                shutil.rmtree(folder, ignore_errors=True)  # it may be gone already
 
 
 def read_folder(

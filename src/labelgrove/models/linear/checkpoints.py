@@ -127,13 +127,13 @@ def _writing_to(folder: Path) -> Iterator[None]:
 def _read_part(folder: Path) -> dict[NodeTask, Chunk]:
     try:
         values = storage.read_values(folder)
-    except DamagedError as error:
+        columns = [
+            np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
+        ]
+        done = [NodeTask(*numbers) for numbers in values["tasks"].tolist()]
+        return {task: Chunk(*parts) for task, *parts in zip(done, *columns, strict=True)}
+    except (DamagedError, KeyError, TypeError, ValueError) as error:
         raise DamagedError(
             f"what was kept of the training in {folder} is damaged: start anew (resume=False; "
             "--overwrite without --resume)"
         ) from error
-    columns = [
-        np.split(values[name], np.cumsum(values[f"{name}_size"])[:-1]) for name in Chunk._fields
-    ]
-    done = [NodeTask(*numbers) for numbers in values["tasks"].tolist()]
-    return {task: Chunk(*parts) for task, *parts in zip(done, *columns, strict=True)}
