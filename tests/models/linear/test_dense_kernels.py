@@ -39,6 +39,15 @@ def test_a_row_has_the_same_product_alone_and_among_others(seed, m, n):
     np.testing.assert_array_equal(together, alone)
 
 
+def test_further_rows_of_both_matrices_are_not_read():
+    rng = np.random.default_rng(0)
+    left, right, out = numbers(rng, 13, 5), numbers(rng, 9, 21), numbers(rng, 11, 21)
+    left[11:], right[5:] = np.nan, np.nan
+    wanted = out + left[:11] @ right[:5]
+    add_product(left, right, out)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_add_product_takes_a_transposed_matrix():
     rng = np.random.default_rng(0)
     left, right, out = numbers(rng, 3, 21), numbers(rng, 3, 16), numbers(rng, 21, 16)
@@ -57,9 +66,11 @@ def test_a_block_scores_and_moves_as_row_after_row_would(seed):
     documents, order = (rng.permutation(n).astype(np.int32) for _ in range(2))
     due = rng.integers(0, 3, n).astype(np.int32)
     k = int(rng.integers(0, n))
+    order = np.append(order, order[due[order] <= 1][:1])[:n]  # in memory a row follows that is due
     block = np.zeros((kernels.BLOCK, d), np.float32)
-    moved, changes = np.empty_like(block), np.empty((kernels.BLOCK, width), np.float32)
-    scores = np.empty_like(changes)
+    moved, changes, scores = (
+        np.full((kernels.BLOCK, size), np.nan, np.float32) for size in (d, width, width)
+    )
     size = kernels.score_block(order, k, due, 1, vectors, documents, weights, block, scores)
     rows = [i for i in order[k:] if due[i] <= 1][: kernels.BLOCK]
     assert size == len(rows)
@@ -85,7 +96,8 @@ def test_scores_of_visits_go_to_their_places(seed, n_visits, s):
     dense, values = numbers(rng, 6, 5), rng.integers(-127, 128, (5, s)).astype(np.int8)
     bias, scale = numbers(rng, s), rng.random(s).astype(np.float32)
     rows = rng.integers(0, 6, n_visits)
-    visits = np.sort(rng.choice(n_visits, rng.integers(1, n_visits + 1), replace=False))
+    every = rng.permutation(n_visits)  # in memory, those that are not asked for follow
+    visits = every[: rng.integers(1, n_visits + 1)]
     out = np.full((n_visits, s + 3), 9, np.float32)
     out_ptr = np.arange(n_visits) * (s + 3)
     kernels.write_scores(dense, rows, visits, out_ptr, out.reshape(-1), 2, bias, values, scale)
