@@ -1,6 +1,7 @@
 """Kernels of dense columns against plain numpy."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,22 @@ def test_add_product_is_a_matrix_product(seed, m, k, n, whole):
     wanted = out + left.astype(float) @ right.astype(float)
     add_product(left, right, out)
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int8])
+def test_add_product_of_every_size_of_tiles(kind):
+    """Small whole numbers, so that it is exact; rows before and behind are left as they are."""
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 7, 8, 9, 16, 17):
+        for n in (1, 3, 4, 5, 8, 15, 16, 17, 20, 21, 32, 63, 64, 65, 85, 128, 149):
+            k = int(rng.integers(1, 6))
+            left = rng.integers(-9, 10, (m, k)).astype(np.float32)
+            right = rng.integers(-9, 10, (k, n)).astype(kind)
+            out = rng.integers(-9, 10, (m + 2, n)).astype(np.float32)
+            wanted = out.copy()
+            wanted[1:-1] += left @ right.astype(np.float32)
+            add_product(left, right, out[1:-1])
+            np.testing.assert_array_equal(out, wanted)
 
 
 @quick

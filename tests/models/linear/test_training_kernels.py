@@ -96,14 +96,16 @@ def chained(rng, Y, n_features, n_before, link):
     return link * truth, sees, earlier
 
 
-def problem(seed, n, n_features, n_labels, share, n_before, n_dense):
+def problem(seed, n, n_features, n_labels, learned, n_before, n_dense):
     """Return the text (n, n_features), all features of all kinds, what labels see, and the truth.
 
-    And the earlier labels and the dense columns as the solver wants them.
+    And the earlier labels and the dense columns as the solver wants them. Only the first
+    ``learned`` labels have documents.
     """
     rng = np.random.default_rng(seed)
     text = rng.standard_normal((n, n_features)) * (rng.random((n, n_features)) < 0.5)
-    X, Y = csr_array(text.astype(np.float32)), rng.random((n, n_labels)) < share
+    X, Y = csr_array(text.astype(np.float32)), rng.random((n, n_labels)) < 0.4
+    Y[:, learned:] = False
     parts, sees = [X.toarray().astype(float)], [np.ones((n_features, n_labels))]
     earlier = dense = None
     if n_before is not None:
@@ -117,13 +119,13 @@ def problem(seed, n, n_features, n_labels, share, n_before, n_dense):
     return X, A, np.vstack([*sees, np.ones((1, n_labels))]), Y, earlier, dense
 
 
-# rows, features, labels, share of them that is true, columns beyond them, epochs, tolerance
+# rows, features, labels, those that have documents, columns beyond, epochs, tolerance
 SIZES = [
-    (1, 0, 1, 1.0, 0, 3, 1e-3),
-    (2, 1, 2, 0.5, 1, 1, 1e-3),
-    (20, 13, 5, 0.3, 3, 2, 1e-3),
-    (20, 13, 5, 0.3, 3, 60, 0.1),  # ends by the tolerance
-    (12, 8, 40, 0.1, 8, 9, 0.2),  # few labels move at once
+    (1, 0, 1, 1, 0, 3, 1e-3),
+    (2, 1, 2, 2, 1, 1, 1e-3),
+    (20, 13, 5, 5, 3, 2, 1e-3),
+    (20, 13, 5, 5, 3, 60, 0.1),  # ends by the tolerance
+    (12, 8, 40, 4, 8, 12, 0.05),  # soon few labels move at once
 ]
 
 

@@ -70,6 +70,13 @@ def test_a_small_case_by_hand():
     assert np.allclose(cosines, [[1, 0.6, 0.6], [0, 0, 0], [0.8, 0.8, 0]])
 
 
+def test_of_a_document_itself_and_its_doubles_are_left_out():
+    """Not of a query that is none of the documents: there is no limit for it."""
+    rows = csr_array(np.array([[1, 0], [1, 0], [0.6, 0.8]], np.float32))
+    found, _ = search(rows, rows, 3, np.array([0, 1, -1]), 0.7)
+    assert found.tolist() == [[2, -1, -1], [2, -1, -1], [2, 0, 1]]
+
+
 def test_a_cosine_that_is_above_zero_by_rounding_alone_is_none():
     """The sum in single precision is 2^-26; the exact one is 0."""
     near, tiny = 2.0**-13, 2.0**-26
@@ -150,7 +157,8 @@ def test_the_edge_is_the_score_of_the_last_of_the_best(n, k):
         best = np.sort(scores[counted])[::-1]
         wanted = best[k - 1] - np.float32(2) * slack if len(best) >= k else np.float32(-1)
         scratch = np.empty(k, np.float32), np.empty(k, np.int32)
-        assert kernels._edge(scores, own, limit, *scratch) == wanted
+        whole = np.append(scores, np.zeros(-n % kernels.RUN, np.float32))
+        assert kernels._edge(whole, own, limit, *scratch) == wanted
 
 
 def test_whether_any_score_is_great_enough():
