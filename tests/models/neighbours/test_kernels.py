@@ -161,6 +161,13 @@ def test_the_edge_is_the_score_of_the_last_of_the_best(n, k):
         assert kernels._edge(whole, own, limit, *scratch) == wanted
 
 
+def test_the_edge_counts_the_last_document_of_a_run():
+    scores = np.zeros(2 * kernels.RUN, np.float32)
+    scores[kernels.RUN - 1], scores[-1] = 0.5, 0.25
+    scratch = np.empty(2, np.float32), np.empty(2, np.int32)
+    assert kernels._edge(scores, -1, np.float32(1), *scratch) == np.float32(0.25 - 2e-5)
+
+
 def test_whether_any_score_is_great_enough():
     scores = np.array([0.5, 0.25, 0.75], np.float32)
     for first, last, least in ((0, 3, 0.75), (0, 2, 0.75), (0, 1, 0.5), (1, 3, 0.5), (2, 2, 0)):

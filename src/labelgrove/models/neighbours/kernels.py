@@ -104,7 +104,7 @@ def nearest_rows(
             term, value = q_terms[q], q_values[q]
             query[term] = value
             docs = term_docs[term_ptr[term] : term_ptr[term + 1]]
-            values = term_values[term_ptr[term] : term_ptr[term + 1]]
+            values = term_values[term_ptr[term] :]
             for p in range(len(docs)):
                 scores[docs[p]] += value * values[p]
         edge = max(_edge(scores, mine, above, best, at), TINY)
