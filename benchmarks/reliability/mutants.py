@@ -53,9 +53,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
         ],
         "models/linear/chain_kernels.py": [LINEAR + "test_classifier_chain.py"],
         "models/linear/training_kernels.py": [
-            *(LINEAR + "test_linear_kernels.py", LINEAR + "test_linear_solver.py"),
-            *(LINEAR + "test_dense_columns.py", LINEAR + "test_linear_training.py"),
-            LINEAR + "test_classifier_chain.py",
+            *(LINEAR + "test_linear_kernels.py", LINEAR + "test_training_kernels.py"),
+            *(LINEAR + "test_linear_solver.py", LINEAR + "test_dense_columns.py"),
+            *(LINEAR + "test_linear_training.py", LINEAR + "test_classifier_chain.py"),
         ],
         "models/grove/kernels.py": ["tests/models/grove/test_boosting.py"],
         "models/neighbours/kernels.py": [

@@ -14,6 +14,10 @@ seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=50, deadline=None)
 
 
+def numbers(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
 def sparse(rng, n, width, density=0.3):
     """A csr array of small random numbers; some rows are empty."""
     dense = rng.standard_normal((n, width)) * (rng.random((n, width)) < density)
@@ -45,8 +49,10 @@ def test_gather_copies_rows_and_numbers_their_features_anew(seed):
 def test_truth_lists_the_true_children_of_a_node(seed):
     rng = np.random.default_rng(seed)
     n, n_nodes = rng.integers(1, 10), rng.integers(1, 4)
-    parent = np.sort(rng.integers(0, n_nodes, rng.integers(1, 15))).astype(np.int32)
-    place = np.array([np.sum(parent[:c] == parent[c]) for c in range(len(parent))], np.int32)
+    parent = rng.integers(0, n_nodes, rng.integers(1, 15)).astype(np.int32)
+    place = np.empty_like(parent)
+    for each in range(n_nodes):  # in any order: a child too many would move the others
+        place[parent == each] = rng.permutation(np.sum(parent == each))
     below = csr_array((rng.random((n, len(parent))) < 0.4).astype(np.float32))
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     node = int(rng.integers(0, n_nodes))
@@ -121,8 +127,8 @@ def test_join_is_the_blocks_side_by_side(seed, widths):
 # --- ranking ------------------------------------------------------------------------------------
 
 
-ONLY, WIDE = 0, 1  # nodes: one with an only child, one with seven children in two chunks
-STEPS = np.array([1.0, 0.5, 0.125], np.float32)  # of the three chunks: weights are exact
+ONLY, WIDE = 0, 1  # nodes: one with an only child, one with seven children in two chunks; a third
+STEPS = np.array([1.0, 0.5, 0.125, 1.0], np.float32)  # of the four chunks: weights are exact
 
 
 def tables(rng, n_features, density):
@@ -138,32 +144,32 @@ def tables(rng, n_features, density):
     rows = [len(used) for used, *_ in chunks]
     entries = [len(own) for *_, own in chunks]
     found = Tables(
-        child_ptr=np.array([0, 1, 8]),
-        child=np.arange(8, dtype=np.int32),
-        bias=np.concatenate([np.full(1, 1e9, np.float32), bias]),
-        chunk_ptr=np.array([0, 1, 3]),
-        chunk_child=np.array([0, 0, 4], np.int32),
-        chunk_rows=np.cumsum([0, 0, *rows]),
-        chunk_entries=np.cumsum([0, 0, *entries]),
+        child_ptr=np.array([0, 1, 8, 10]),
+        child=np.arange(10, dtype=np.int32),
+        bias=np.concatenate([[1e9], bias, [70, 80]]).astype(np.float32),
+        chunk_ptr=np.array([0, 1, 3, 4]),
+        chunk_child=np.array([0, 0, 4, 0], np.int32),
+        chunk_rows=np.cumsum([0, 0, *rows, 0]),
+        chunk_entries=np.cumsum([0, 0, *entries, 0]),
         chunk_scale=STEPS,
         row_feature=features.astype(np.int32),
-        row_ptr=np.concatenate([[0], pointers]).astype(np.uint32),
+        row_ptr=np.concatenate([[0], pointers, [0]]).astype(np.uint32),
         entry_label=labels.astype(np.uint8),
         entry_value=values.astype(np.int16),
         n_features=n_features,
         **NO_DENSE,
     )
-    return steps * np.repeat(STEPS[1:], [4, 3]), bias, found
+    return steps * np.repeat(STEPS[1:3], [4, 3]), bias, found
 
 
-def score(X, visits, rows, arrays, node, chunk, place=None):
+def score(X, visits, rows, arrays, node, chunk, place=None, vectors=None):
     """Return the cells (visits, 7) of all visits after one chunk; those not written are 9."""
     out = np.full((len(rows), 7), 9.0, np.float32)
     out_ptr = np.arange(len(rows), dtype=np.int64) * 7
     place = np.empty(0, np.int32) if place is None else place
     place = forest_kernels.score_chunk(
-        *(X.indptr, X.indices, X.data, None, rows, visits, out_ptr, out.ravel(), node, chunk),
-        *(arrays, place),
+        *(X.indptr, X.indices, X.data, vectors, rows, visits, out_ptr, out.ravel()),
+        *(node, chunk, arrays, place),
     )
     assert (place == -1).all(), "the scratch must be left as it was"
     return out, place
@@ -191,11 +197,31 @@ def test_score_chunk_adds_products_by_table_and_by_search(seed, chunk, density):
         assert (np.delete(alone, visit, axis=0) == 9).all(), "only the visit's own cells change"
 
 
+@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("n_visits", [1, 12])
+def test_score_chunk_adds_dense_columns(n_visits, chunk):
+    """Ten children in all; each chunk keeps its dense weights column by column."""
+    rng = np.random.default_rng(0)
+    X, rows, visits = sparse(rng, 9, 60), rng.integers(0, 9, 20), np.arange(n_visits)
+    dense, bias, arrays = tables(rng, 60, 0.3)
+    vectors, steps = numbers(rng, 9, 5), rng.integers(-127, 128, (5, 10)).astype(np.int8)
+    scale = rng.random(10).astype(np.float32)
+    edges = [(0, 1), (1, 5), (5, 8), (8, 10)]
+    kept = np.concatenate([steps[:, first:last].ravel() for first, last in edges])
+    arrays = arrays._replace(dense_value=kept, dense_scale=scale, n_dense=5)
+    every = X.toarray() @ dense + vectors @ (steps * scale)[:, 1:8] + bias
+    columns = slice(0, 4) if chunk == 1 else slice(4, 7)
+    wanted = np.full((20, 7), 9.0)
+    wanted[visits, columns] = every[rows[visits], columns]
+    found, _ = score(X, visits, rows, arrays, WIDE, chunk, vectors=vectors)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-3)
+
+
 def test_both_ways_of_score_chunk_are_reached():
     """The test above stands on this: full chunks of 60 rows, 1 * 8 < 60 < 12 * 8."""
     rng = np.random.default_rng(0)
     _, _, arrays = tables(rng, 60, 0.9)
-    assert (np.diff(arrays.chunk_rows)[1:] > 55).all()
+    assert (np.diff(arrays.chunk_rows)[1:3] > 55).all()
     X, rows = sparse(rng, 9, 60), np.arange(12) % 9
     assert score(X, np.arange(12), rows, arrays, WIDE, 1)[1].shape == (60,), "a table"
     assert score(X, np.arange(1), rows, arrays, WIDE, 1)[1].shape == (0,), "no table"
@@ -302,6 +328,14 @@ def test_log_probability_has_no_step():
     _, logps = keep_best([([0, 1, 2, 3], 0.0, scores)], k=4)
     wanted = sorted((log_probability(s, 2.0) for s in scores), reverse=True)
     np.testing.assert_allclose(logps, wanted, atol=1e-6)
+
+
+def test_a_label_that_is_nearly_certain_is_certain():
+    """From 20 on, the logarithm is 0 and equal labels go by number; at 20 it still is one."""
+    sharpness = np.float32(2.0)
+    last = forest_kernels._log_probability(np.float32(10.0), sharpness)
+    assert last == pytest.approx(-np.exp(-20), rel=1e-3)
+    assert forest_kernels._log_probability(np.float32(10.5), sharpness) == 0
 
 
 @quick

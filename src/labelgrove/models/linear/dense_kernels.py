@@ -88,7 +88,7 @@ def note_change(block, at, change, moved, changes, n_moved):
 def move_weights(moved, changes, n_moved, weights):
     """Add to the weights (d, width) what the rows of a block have changed."""
     if n_moved:
-        add_product(moved[:n_moved].T, changes[:n_moved], weights)
+        add_product(moved[:n_moved].T, changes, weights)
 
 
 @njit(cache=True, nogil=True)
@@ -97,7 +97,7 @@ def write_scores(dense, rows, visits, out_ptr, out, offset, bias, values, scale)
 
     ``visits`` are the visits, ``rows`` the row of ``dense`` (n, d) of each; the scores of visit v
     go to ``out`` from ``out_ptr[v] + offset`` on. ``values`` (d, s) are the weights in steps,
-    ``scale`` (s,) the step of each child, as ``bias`` (s,) is its bias.
+    ``scale`` (s,) or longer the step of each child, as ``bias`` (s,) is its bias.
     """
     d, s = values.shape
     size = min(len(visits), BLOCK)
@@ -107,7 +107,7 @@ def write_scores(dense, rows, visits, out_ptr, out, offset, bias, values, scale)
         for b in range(here):
             _copy(dense[rows[visits[begin + b]]], block[b])
         scores[:] = ZERO
-        add_product(block[:here], values, scores[:here])
+        add_product(block, values, scores[:here])
         for b in range(here):
             first = out_ptr[visits[begin + b]] + offset
             for c in range(s):

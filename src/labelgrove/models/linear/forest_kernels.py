@@ -54,7 +54,7 @@ def score_chunk(
         values = tables.dense_value[begin * tables.n_dense :][: own * tables.n_dense]
         write_scores(
             dense, rows, visits, out_ptr, out, offset, bias,
-            values.reshape(tables.n_dense, own), tables.dense_scale[begin : begin + own],
+            values.reshape(tables.n_dense, own), tables.dense_scale[begin:],
         )  # fmt: skip
     for v in visits:
         i = rows[v]
@@ -133,7 +133,7 @@ def keep_best(children, reached, score, sharpness, found, nodes, logps):
 
 @njit(cache=True, nogil=True)
 def _by_node(visit_node, n_nodes):
-    """Return the visits in the order of their nodes, by counting."""
+    """Return the visits in the order of their nodes, all below ``n_nodes``, by counting."""
     ends = np.zeros(n_nodes + 1, np.int64)
     for node in visit_node:
         ends[node + 1] += 1
@@ -198,7 +198,7 @@ def rank_rows(
         out = np.empty(size, np.float32)
         visit_node = visit_node[:n_visits]
         # a row visits no node twice
-        order = np.arange(n_visits) if n == 1 else _by_node(visit_node, len(tables.child_ptr) - 1)
+        order = np.arange(n_visits) if n == 1 else _by_node(visit_node, len(tables.child_ptr))
         start = 0
         while start < n_visits:
             node = visit_node[order[start]]

@@ -90,6 +90,7 @@ def add_product(left, right, out):
     """Add left (m, k) @ right (k, n) to out (m, n), for k from 1.
 
     All are float32; ``right`` may be int8. The rows of ``right`` and ``out`` are contiguous.
+    Further rows of ``left`` and ``right`` are not read.
     """
     m, n = out.shape
     row = 0

@@ -12,23 +12,20 @@ RUN = 128  # scores that are passed over together
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _better(one, row, other, column):
-    """Tell whether a similarity is greater than another, or equal and of a lower document."""
-    return one > other or (one == other and row < column)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _insert(documents, similarities, found, document, similarity):
-    """Put a document into lists that hold the best ones so far, best first; return how many."""
+    """Put a document into lists that hold the best ones so far, best first; return how many.
+
+    Documents come in the order of their numbers, so that of equal ones the first stays first.
+    """
     k = len(documents)
     j = found
     if found == k:
-        if not _better(similarity, document, similarities[k - 1], documents[k - 1]):
+        if similarity <= similarities[k - 1]:
             return found
         j = k - 1
     else:
         found += 1
-    while j > 0 and _better(similarity, document, similarities[j - 1], documents[j - 1]):
+    while j > 0 and similarity > similarities[j - 1]:
         similarities[j] = similarities[j - 1]
         documents[j] = documents[j - 1]
         j -= 1
@@ -50,15 +47,15 @@ def _any_from(scores, first, last, least):
 def _edge(scores, own, limit, best, at):
     """Return a score that the k best documents reach, or less; -1 if there are not as many.
 
-    Document ``own`` and those that may be above ``limit`` do not count. ``best`` and ``at`` are
-    scratch of shape (k,).
+    Document ``own`` and those that may be above ``limit`` do not count. ``scores`` are whole runs,
+    ``best`` and ``at`` scratch of shape (k,).
     """
-    k, n, found = len(best), len(scores), 0
+    k, found = len(best), 0
     least, most = SLACK, np.float32(limit - SLACK)
-    for first in range(0, n, RUN):
-        last = min(first + RUN, n)
-        if _any_from(scores, first, last, least):
-            for d in range(first, last):
+    for run in range(len(scores) // RUN):
+        first = run * RUN
+        if _any_from(scores, first, first + RUN, least):
+            for d in range(first, first + RUN):
                 if least <= scores[d] <= most and d != own:
                     found = _insert(at, best, found, d, scores[d])
                     if found == k:
@@ -95,9 +92,9 @@ def nearest_rows(
     The best by sums over terms, and those that rounding may have kept from them, are compared
     anew: a similarity is the same whatever the order of the terms.
     """
-    n = len(d_ptr) - 1
-    scores = np.zeros(n, np.float32)
-    query = np.zeros(len(term_ptr) - 1, np.float32)
+    n_runs = -(-len(d_ptr) // RUN)
+    scores = np.zeros(n_runs * RUN, np.float32)  # beyond the documents they stay 0
+    query = np.zeros(len(term_ptr), np.float32)
     best = np.empty(documents.shape[1], np.float32)
     at = np.empty(documents.shape[1], np.int32)
     for i in range(first, last):
@@ -107,17 +104,17 @@ def nearest_rows(
             term, value = q_terms[q], q_values[q]
             query[term] = value
             docs = term_docs[term_ptr[term] : term_ptr[term + 1]]
-            values = term_values[term_ptr[term] : term_ptr[term + 1]]
+            values = term_values[term_ptr[term] :]
             for p in range(len(docs)):
                 scores[docs[p]] += value * values[p]
         edge = max(_edge(scores, mine, above, best, at), TINY)
         found = 0
         row, column = documents[i - first], similarities[i - first]
-        for begin in range(0, n, RUN):
-            end = min(begin + RUN, n)
-            if not _any_from(scores, begin, end, edge):
+        for run in range(n_runs):
+            begin = run * RUN
+            if not _any_from(scores, begin, begin + RUN, edge):
                 continue
-            for d in range(begin, end):
+            for d in range(begin, begin + RUN):
                 if edge <= scores[d] <= above + SLACK and d != mine:
                     total = 0.0
                     for p in range(d_ptr[d], d_ptr[d + 1]):
