@@ -4,7 +4,6 @@ import pytest
 
 from asgi import in_process
 from labelgrove.core.errors import UnknownNameError
-from labelgrove.service.metrics import Metrics
 from labelgrove.service.settings import Limits
 from labelgrove.service.taggers import LONG, SLOW, _parts, text_weight
 from services import made
@@ -111,21 +110,3 @@ def test_lines_left_aside_are_collected_at_the_start_and_at_the_end(folder, tmp_
         assert file.read_text() == '{"text": "before"}\n'
         (tmp_path / f"{file.name}.aside-4194306").write_text('{"text": "meanwhile"}\n')
     assert file.read_text() == '{"text": "before"}\n{"text": "meanwhile"}\n'
-
-
-def test_buckets_of_the_metrics():
-    """Dashboards depend on them: from a millisecond to a minute, from one text to 256."""
-    metrics = Metrics()
-    metrics.seconds.labels("/").observe(0.003)
-    metrics.batches.labels("a").observe(3)
-    text = metrics.text().decode()
-
-    def bounds(name):
-        lines = [line for line in text.splitlines() if line.startswith(f"{name}_bucket")]
-        return [line.split('le="')[1].split('"')[0] for line in lines]
-
-    times = "0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1.0 2.5 5.0 10.0 30.0 60.0 +Inf"
-    assert bounds("labelgrove_request_seconds") == times.split()
-    sizes = "1.0 2.0 4.0 8.0 16.0 32.0 64.0 128.0 256.0 +Inf"
-    assert bounds("labelgrove_batch_texts") == sizes.split()
-    assert "_created" not in text
