@@ -13,9 +13,10 @@ from labelgrove.service.settings import Limits
 from virtual_time import run
 
 JSON = {"content-type": "application/json"}
+PLAIN = Limits()
 
 
-def received(body, headers=JSON, limits=Limits(), most=10**9, then="http.request"):
+def received(body, headers=JSON, limits=PLAIN, most=10**9, then="http.request"):
     """Return what a body asks for; ``then`` comes after it, or nothing at all."""
     chunks = body if isinstance(body, list) else [body]
     messages = [{"type": "http.request", "body": each, "more_body": True} for each in chunks]
@@ -127,5 +128,5 @@ def test_the_text_that_is_too_long_is_named():
     said = "has 3 characters, at most 2 are taken"
     assert error.value.detail.startswith(f"texts[1] {said}: ")
     assert error.value.errors == [("texts[1]", f"it {said}")]
-    with pytest.raises(ProblemError, match="^text has 3"):
+    with pytest.raises(ProblemError, match=r"^text has 3"):
         check_length(limits, ["abc"])

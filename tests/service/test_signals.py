@@ -11,18 +11,20 @@ from labelgrove.service.signals import Terminal, ending, sighup_blocked
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_terminal_is_one_that_can_be_opened(monkeypatch, there):
+    real, files = os.open, []
+
     def opened(path, flags):
         if not there:
             raise OSError("no terminal")
-        return real("/dev/null", flags)
+        files.append(real("/dev/null", flags))
+        return files[-1]
 
-    real = os.open
     monkeypatch.setattr(signals.os, "open", opened)
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     found = Terminal.of_this_process(), Terminal(True).is_gone(), Terminal(False).is_gone()
     assert found == (Terminal(there), not there, False)
-    if before:
-        assert len(os.listdir("/proc/self/fd")) == before, "it is closed again"
+    for file in files:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(file)
 
 
 def test_nohup_lets_a_service_go_on_without_its_terminal(monkeypatch):
