@@ -92,7 +92,7 @@ def test_pauses_do_not_overflow(n):
     assert {pauses.after_an_end(alone=False) for _ in range(n)} == {0, 1, 3, 7, 15, 30}
 
 
-# --- the supervisor, with processes that only seem to be there --------------------------------------
+# --- the supervisor, with processes that only seem to be there ------------------------------------
 
 
 class Clock:
@@ -232,7 +232,7 @@ def test_a_worker_that_ends_while_it_begins_ends_the_service(supervisor, monkeyp
     late(monkeypatch, lambda process: process.ends(3))
     with pytest.raises(LabelgroveError, match="a worker ended before it was ready"):
         supervisor.run()
-    first, second = supervisor.processes
+    first = supervisor.processes[0]
     assert "terminated" in first.done
     assert ("joined", 12.0) in first.done, "nobody is left"
     assert supervisor.told == [("shut", "socket")]
