@@ -4,6 +4,7 @@ import itertools
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,8 @@ def supervisor(tmp_path, monkeypatch):
     Seeming.numbers = itertools.count(900_001)
     monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(module, "_ServiceWorker", Seeming)
+    for kind in (Pauses, Versions):
+        monkeypatch.setattr(module, kind.__name__, partial(kind, clock=clock.monotonic))
     config = uvicorn.Config("none:none", workers=2, log_config=None, timeout_graceful_shutdown=7)
     (tmp_path / "place").mkdir()
     settings = Settings(
@@ -165,8 +168,6 @@ def supervisor(tmp_path, monkeypatch):
         config, ["socket"], lambda: told.append("ready"), Terminal(False), settings
     )
     found.told, found.clock = told, clock
-    found._pauses = Pauses(clock=clock.monotonic)
-    found._versions = Versions(tmp_path, clock=clock.monotonic)
     found._versions.begin("own", Version(str(tmp_path / "place" / "old"), "1"))
     for name in ("old", "new"):
         (tmp_path / "place" / name).mkdir()
