@@ -167,7 +167,9 @@ def test_nobody_works_for_who_has_gone():
         assert queue.waiting == 1
         held.go.release()
         held.go.release()
-        return await asyncio.gather(first, stays)
+        answers = await asyncio.gather(first, stays)
+        assert queue.waiting == 0
+        return answers
 
     assert asyncio.run(ask()) == [10, 30]
     assert held.batches == [[1], [3]]

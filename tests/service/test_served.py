@@ -185,3 +185,9 @@ def test_two_threads_ask_only_what_is_known_to_allow_it(served, fragile):
         assert not is_concurrent(model, *features), model
     for name in ("no-such-features", needy[0]):
         assert not is_concurrent("bonsai", *features, name), name
+
+
+def test_names_of_labels_are_known_when_a_tagger_is_loaded(taggers, monkeypatch):
+    found = Served("knn", str(taggers / "knn"), Settings((), ()))
+    monkeypatch.setattr(found.labels, "_names_to_numbers", None)  # nobody has to wait for it
+    assert found.number("Fruit of trees") == found.labels.ids.index("fruit")
