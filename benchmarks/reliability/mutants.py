@@ -108,11 +108,20 @@ AREAS: dict[str, dict[str, list[str]]] = {
     "service": {
         "service/feedback.py": [SERVICE + "test_feedback.py"],
         "service/bodies.py": [
+            SERVICE + "test_bodies.py",
             *(SERVICE + "test_middleware.py", SERVICE + "test_app.py", SERVICE + "test_api.py"),
             *(SERVICE + "test_hostile.py", SERVICE + "test_quotas.py"),
         ],
-        "service/connections.py": [SERVICE + "test_hostile.py", SERVICE + "test_running.py"],
-        "service/rates.py": [SERVICE + "test_parts.py", SERVICE + "test_keys_and_rates.py"],
+        "service/connections.py": [
+            *(SERVICE + "test_connections.py", SERVICE + "test_hostile.py"),
+            SERVICE + "test_running.py",
+        ],
+        "service/metrics.py": [SERVICE + "test_metrics.py", SERVICE + "test_running.py"],
+        "service/problems.py": [
+            *(SERVICE + "test_problems.py", SERVICE + "test_middleware.py"),
+            *(SERVICE + "test_app.py", SERVICE + "test_api.py", SERVICE + "test_hostile.py"),
+        ],
+        "service/rates.py": [SERVICE + "test_rates.py", SERVICE + "test_keys_and_rates.py"],
         "service/middleware.py": [
             *(SERVICE + "test_middleware.py", SERVICE + "test_app.py"),
             *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_api.py"),
@@ -135,7 +144,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
             *(SERVICE + "test_running.py", SERVICE + "test_hostile.py"),
             *(SERVICE + "test_keys_and_rates.py", SERVICE + "test_bad_taggers.py"),
         ],
-        "service/signals.py": [SERVICE + "test_app.py", SERVICE + "test_running.py"],
+        "service/signals.py": [
+            *(SERVICE + "test_signals.py", SERVICE + "test_app.py", SERVICE + "test_running.py"),
+        ],
         "service/taggers.py": [
             *(SERVICE + "test_taggers.py", SERVICE + "test_app.py", SERVICE + "test_api.py"),
             *(SERVICE + "test_bad_taggers.py", SERVICE + "test_running.py"),

@@ -16,6 +16,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.service import app as service_app
 from labelgrove.service.settings import Limits
 from services import LABELS, TEXTS, made
+from virtual_time import run
 
 KEY = "a-key-of-more-than-sixteen-letters"
 BEARER = {"Authorization": f"Bearer {KEY}"}
@@ -387,3 +388,105 @@ def test_a_feedback_file_that_cannot_be_written_stops_the_start(quick, tmp_path)
         in_process(quick, feedback=tmp_path / "nowhere"),
     ):
         pass
+
+
+def test_the_supervisor_is_looked_at_each_second(monkeypatch):
+    parents, ended = [7, 7, 7, 1], []
+    monkeypatch.setattr(service_app.os, "getppid", lambda: parents.pop(0))
+    monkeypatch.setattr(service_app.os, "kill", lambda *given: ended.append(given))
+
+    async def watched():
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await service_app._end_with(7)
+        return loop.time() - began
+
+    assert run(watched()) == pytest.approx(3.0)
+    assert ended == [(os.getpid(), signal.SIGTERM)]
+
+
+async def living(app, meanwhile):
+    """Run an app's lifespan, and something while it lives; return how many tasks are left."""
+    started, done = asyncio.Event(), asyncio.Event()
+    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+
+    async def receive():
+        if len(messages) == 1:
+            await done.wait()
+        return messages.pop(0)
+
+    async def send(message):
+        assert message["type"].endswith(".complete"), message
+        started.set()
+
+    life = asyncio.ensure_future(app({"type": "lifespan"}, receive, send))
+    await started.wait()
+    await meanwhile()
+    done.set()
+    await life
+    await asyncio.sleep(0)
+    return len(asyncio.all_tasks())
+
+
+def test_a_reload_that_runs_when_the_app_ends_is_given_up(quick, signals, monkeypatch):
+    began = []
+
+    async def reload():
+        began.append(True)
+        await asyncio.sleep(3600)
+
+    async def meanwhile():
+        os.kill(os.getpid(), signal.SIGHUP)
+        while not began:
+            await asyncio.sleep(0.001)
+
+    with in_process(quick) as service:
+        monkeypatch.setattr(service.taggers, "reload", reload)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+        try:
+            left = service.runner.run(asyncio.wait_for(living(service.app, meanwhile), 30))
+            assert left == 2, "the test, and what waits for it"
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+        with pytest.raises(RuntimeError, match="shutdown"):
+            service.taggers.queue("")._batcher._thread.submit(int)
+    assert signals == [], "they were for the app"
+
+
+def test_an_app_whose_terminal_was_closed_ends(quick, signals, monkeypatch):
+    async def meanwhile():
+        os.kill(os.getpid(), signal.SIGHUP)
+        while not signals:
+            await asyncio.sleep(0.001)
+
+    monkeypatch.setattr("labelgrove.service.signals._is_there", lambda: False)
+    with in_process(quick, terminal=True) as service:
+        monkeypatch.setattr(service.taggers, "reload", None)
+        service.runner.run(asyncio.wait_for(living(service.app, meanwhile), 30))
+    assert signals == [signal.SIGTERM]
+
+
+def test_feedback_is_answered_with_what_was_written(service):
+    asked = {"text": "pie", "labels": ["Cake <b>& more"], "id": "d1"}
+    got = service.ask("/v1/feedback", asked).json
+    assert got == {"model": "bonsai", "labels": ["cake"], "new": [], "stored": True}
+    file = service.feedback / "bonsai.feedback.jsonl"
+    assert json.loads(file.read_text("utf-8").splitlines()[-1])["id"] == "d1"
+
+
+def test_a_label_of_nothing_but_separators_is_refused(service):
+    got = service.ask("/v1/feedback", {"text": "a", "labels": ["\x1c"], "allow_new": True})
+    assert got.status == 422
+    assert got.detail == r"'\x1c' is no label: it is empty"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        *(({"k": 5.0}, 200), ({"k": 5.5}, 422), ({"k": "5"}, 422), ({"k": True}, 422)),
+        *(({"threshold": "auto"}, 200), ({"threshold": "other"}, 422), ({"texts": ["a"]}, 422)),
+        *(({"texts": []}, 422), ({"threshold": 0.5}, 200)),
+    ],
+)
+def test_values_have_their_own_types(service, change, status):
+    assert service.ask("/v1/tag", {"text": "a", **change}).status == status

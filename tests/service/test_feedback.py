@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
@@ -22,6 +23,7 @@ from flushes import flushes_of
 from labelgrove import Tagger
 from labelgrove.core.errors import FullDiskError, InputError, StorageError
 from labelgrove.corpus import read_corpus, read_feedback
+from labelgrove.service import feedback as module
 from labelgrove.service.feedback import FeedbackFile
 from processes import PATIENCE, gone
 from services import eventually, made, serving
@@ -284,3 +286,80 @@ def test_feedback_inside_a_tagger_stops_its_replacement(tmp_path):
     with pytest.raises(InputError, match=r"'mine\.feedback\.jsonl'\. Nothing is overwritten"):
         tagger.save(tmp_path / "mine", overwrite=True)
     assert inside.read_text() == '{"text": "acknowledged"}\n'
+
+
+class Clock:
+    """Time that passes by sleeping; long pauses, as those of another thread, are real but short."""
+
+    def __init__(self):
+        self.now, self.slept = 100.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        if seconds > 0.1:
+            time.sleep(0.005)
+        else:
+            self.now += seconds
+
+
+def test_a_file_is_waited_for_two_seconds_and_then_looked_at_often(tmp_path, monkeypatch):
+    clock, flushed = Clock(), []
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(module, "flush", flushed.append)
+    file = FeedbackFile(tmp_path / "f.jsonl")
+    before = set(threading.enumerate())
+    with file.path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert file.append([{"text": "a"}]) == [True]
+        looks = [each for each in clock.slept if each < 0.1]
+        assert set(looks) == {0.002}
+        assert sum(looks) == pytest.approx(2.0, abs=0.003)
+        assert set(flushed) == {tmp_path}, "the name of the file aside is on the disk"
+        clock.slept.clear()
+        eventually(lambda: len(clock.slept) > 3)
+        assert set(clock.slept) == {0.2}
+        (mover,) = set(threading.enumerate()) - before
+        assert mover.daemon, "it does not keep a service from ending"
+    mover.join(PATIENCE)
+    assert not mover.is_alive()
+    assert lines(file.path) == [{"text": "a"}]
+
+
+def test_the_folder_is_flushed_once_for_each_new_file(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(module, "flush", flushed.append)
+    file = FeedbackFile(tmp_path / "f.jsonl")
+    for number in (1, 1, 2):
+        if number > len(flushed) > 0:
+            (tmp_path / "new").write_text("")
+            (tmp_path / "new").replace(file.path)
+        file.append([{"text": "ä"}])
+        assert flushed == [tmp_path] * number
+    assert file.path.read_text("utf-8") == '{"text": "ä"}\n', "as it was written"
+
+
+def test_an_error_that_is_no_full_disk_is_told_as_it_is(tmp_path):
+    with pytest.raises(StorageError, match="not be written: No such file or directory") as refused:
+        FeedbackFile(tmp_path / "none" / "f.jsonl").append([{"text": "a"}])
+    assert not isinstance(refused.value, FullDiskError)
+
+
+def test_a_folder_that_may_not_be_written_is_refused_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.os, "access", lambda place, mode: place != tmp_path)
+    with pytest.raises(InputError, match="is no folder that can be written to"):
+        FeedbackFile(tmp_path / "f.jsonl").check()
+
+
+@pytest.mark.parametrize("tail", [1, 4, 13, 14, 15])
+def test_the_last_line_is_found_however_much_is_read_at_once(tmp_path, monkeypatch, tail):
+    monkeypatch.setattr(module, "TAIL", tail)
+    file = FeedbackFile(tmp_path / "f.jsonl")
+    whole = '{"text": "a"}\n'
+    for left, kept in (("", ""), ('{"te', ""), ('{"text": 2}', '{"text": 2}\n')):
+        for before in ("", whole, whole * 2):
+            file.path.write_text(before + left)
+            file.append([{"text": "b"}])
+            assert file.path.read_text() == before + kept + '{"text": "b"}\n'

@@ -1,11 +1,15 @@
 """A socket that takes no new connections: those that wait, and those that are, go on."""
 
+import asyncio
 import socket
 import sys
 
 import pytest
+import uvicorn
 
-from labelgrove.service.leaving import ignore_new_connections
+from labelgrove.service.connections import LEAVING
+from labelgrove.service.leaving import LeavingServer, ignore_new_connections
+from virtual_time import run
 
 QUIET = 0.3  # seconds in which a connection on this machine would be there
 
@@ -43,3 +47,35 @@ def test_a_connection_that_waits_to_be_accepted_is_kept():
             while part := server.recv(100):
                 asked += part
     assert asked == b"asked early, and late"
+
+
+@pytest.mark.parametrize(
+    ("connections", "gives_up", "least", "most"),
+    [(0, None, 0.149, 0.21), (1, None, 0.999, 1.06), (1, 0.21, 0.24, 0.26), (1, 0.0, 0.0, 0.0)],
+)
+def test_a_server_waits_a_moment_for_what_is_on_its_way(
+    monkeypatch, connections, gives_up, least, most
+):
+    """Longer where a connection is open; not at all once Ctrl-C was pressed twice."""
+    ended = []
+
+    async def shutdown(server, sockets=None):
+        ended.append((asyncio.get_running_loop().time(), sockets))
+
+    async def main():
+        server = LeavingServer(uvicorn.Config("none:none", log_config=None))
+        server.server_state.connections = {object() for _ in range(connections)}
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        server.force_exit = gives_up == 0.0
+        if gives_up:
+            loop.call_later(gives_up, setattr, server, "force_exit", True)
+        await server.shutdown([])
+        assert getattr(server.server_state, LEAVING) is True
+        return began
+
+    monkeypatch.setattr(uvicorn.Server, "shutdown", shutdown)
+    began = run(main())
+    ((at, sockets),) = ended
+    assert least <= at - began <= most
+    assert sockets == []

@@ -88,8 +88,21 @@ def test_a_key_is_named_as_missing_or_unknown(folder):
         assert "this API key is not known" in got.detail
         for key in (KEY, OTHER):
             assert service.ask("/v1/models", headers=bearer(key)).status == 200
+        for given in (f"Basic {KEY}", KEY, f"Bearer{KEY}", f"Bearer {KEY} {OTHER}"):
+            assert service.ask("/v1/models", headers={"Authorization": given}).status == 401
+        for given in (f"bearer {KEY}", f"BEARER   {KEY} "):
+            assert service.ask("/v1/models", headers={"Authorization": given}).status == 200
+        got = service.ask("/v1/models")
+        assert (got.status, got.headers["www-authenticate"]) == (401, "Bearer")
         for path in ("/static/main.js", "/", "/healthz", "/openapi.json"):
             assert service.ask(path).status == 200
+        for path in ("/static", "/metrics", "/v1/unknown"):
+            assert service.ask(path).status == 401
+
+
+def test_a_request_has_one_name_for_the_service(service):
+    got = service.ask("/v1/models", headers={"Host": "localhost"})
+    assert (got.status, got.detail) == (400, "a request has one Host header")
 
 
 # --- rates ----------------------------------------------------------------------------------------

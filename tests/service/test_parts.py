@@ -10,57 +10,8 @@ from labelgrove import Tagger
 from labelgrove.core.errors import InputError
 from labelgrove.labels import LabelSpace
 from labelgrove.service.label_search import LabelSearch, _plain
-from labelgrove.service.rates import SLOTS, Rates
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, Settings, name_taggers
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_a_client_may_ask_as_often_as_its_bucket_fills():
-    clock = Clock()
-    rates = Rates(60, clock=clock)
-    assert [rates.wait("a") for _ in range(61)] == [0.0] * 60 + [1.0]
-    clock.now += 0.5
-    assert rates.wait("a") == pytest.approx(0.5)
-    clock.now += 0.5
-    assert rates.wait("a") == 0.0
-    clock.now += 3600
-    assert [rates.wait("a") > 0 for _ in range(61)] == [False] * 60 + [True]
-
-
-def test_a_costly_request_is_paid_off_before_the_next():
-    clock = Clock()
-    rates = Rates(60, clock=clock)
-    assert rates.wait("a") == 0.0
-    rates.spend("a", 100)
-    assert rates.wait("a") == pytest.approx(42.0)
-    assert rates.wait("b") == 0.0
-    clock.now += 42
-    assert rates.wait("a") == 0.0
-
-
-def test_processes_share_buckets(tmp_path):
-    clock = Clock()
-    one, other = Rates(2, tmp_path, clock=clock), Rates(2, tmp_path, clock=clock)
-    assert (one.wait("a"), other.wait("a")) == (0.0, 0.0)
-    assert one.wait("a") > 0
-    assert other.wait("a") > 0
-
-
-def test_many_clients_do_not_starve_one_another():
-    clock = Clock()
-    rates = Rates(5, clock=clock)
-    refused = 0
-    for client in range(3 * SLOTS):
-        clock.now += 0.01
-        refused += rates.wait(f"client {client}") > 0
-    assert refused == 0
 
 
 def plain_search(space, beginning):

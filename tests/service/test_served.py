@@ -1,15 +1,19 @@
 """A tagger in memory: how it is read, found labels, the card."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from labelgrove import Tagger
 from labelgrove.core import manifest
-from labelgrove.core.errors import DamagedError, UnknownNameError
+from labelgrove.core.errors import DamagedError, LabelgroveError, UnknownNameError
+from labelgrove.models import MODELS
 from labelgrove.service import served as module
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.served import Explaining, Served, Tagging, _public
 from labelgrove.service.settings import Settings
+from labelgrove.text import FEATURIZERS
 from services import made
 
 
@@ -112,8 +116,6 @@ def test_a_card_tells_size_and_hierarchy(served, taggers):
 
 
 def test_a_card_without_hierarchy_or_thresholds(tmp_path):
-    from labelgrove import Tagger
-
     Tagger("bonsai", validation=0).fit(["one two", "three four"], [["x"], ["y"]]).save(
         tmp_path / "plain"
     )
@@ -129,3 +131,63 @@ def test_workers_share_the_cores(taggers, monkeypatch, threads, workers, cores, 
     settings = Settings((), (), threads=threads, workers=workers)
     found = Served("knn", str(taggers / "knn"), settings)
     assert found.tagger.model_.threads == expected
+
+
+def test_who_has_checked_a_signature_needs_no_key(taggers, tmp_path):
+    settings = Settings((), (), signed_by=str(tmp_path / "none.pub"))
+    folder = str(taggers / "knn")
+    assert Served("knn", folder, settings, verify=False).name == "knn"
+    with pytest.raises(LabelgroveError):
+        Served("knn", folder, settings)
+
+
+def test_a_first_text_is_tagged_and_explained_when_a_tagger_is_loaded(taggers, monkeypatch):
+    """What is compiled or read by then keeps nobody waiting."""
+    asked = []
+    for name in ("tag", "explain"):
+        plain = getattr(Tagger, name)
+
+        def noted(tagger, *given, plain=plain, name=name, **options):
+            asked.append(name)
+            return plain(tagger, *given, **options)
+
+        monkeypatch.setattr(Tagger, name, noted)
+    Served("bonsai", str(taggers / "bonsai"), Settings((), ()))
+    assert asked == ["tag", "explain"]
+
+
+def test_entries_tell_what_was_learned(served):
+    def entry(label):
+        found = served.entry(served.number(label))
+        assert found["label"] == label
+        path = [each["label"] for each in found["path"]]
+        return found["documents"], found["learned"], path, found["children"]
+
+    assert entry("cake") == (25, True, ["thing", "fruit"], 0)
+    assert entry("colour") == (75, True, [], 1)
+    assert entry("thing") == (0, False, [], 2)
+    assert entry("shade") == (0, False, ["colour"], 0)
+    assert module.HINTED == 10_000, "labels among which similar names are looked for"
+
+
+def is_concurrent(model, *features):
+    manifest = {"model": model, "features": {each: {"name": each} for each in features}}
+    return Served.concurrent.func(SimpleNamespace(manifest=manifest))
+
+
+def test_two_threads_ask_only_what_is_known_to_allow_it(served, fragile):
+    features = [part["name"] for part in served.manifest["features"].values()]
+    needy = [name for name, each in FEATURIZERS.entries().items() if each.extra]
+    neural = [name for name, each in MODELS.entries().items() if each.extra]
+    assert features
+    assert is_concurrent("bonsai", *features) is True
+    for model in ("consensus", "no-such-model", "fragile", neural[0]):
+        assert not is_concurrent(model, *features), model
+    for name in ("no-such-features", needy[0]):
+        assert not is_concurrent("bonsai", *features, name), name
+
+
+def test_names_of_labels_are_known_when_a_tagger_is_loaded(taggers, monkeypatch):
+    found = Served("knn", str(taggers / "knn"), Settings((), ()))
+    monkeypatch.setattr(found.labels, "_names_to_numbers", None)  # nobody has to wait for it
+    assert found.number("Fruit of trees") == found.labels.ids.index("fruit")

@@ -1,18 +1,26 @@
 """How a service begins: where it listens, what it tells, what uvicorn is given."""
 
+import asyncio
+import contextlib
 import errno
 import logging
 import os
+import re
 import resource
+import shutil
+import signal
 import socket
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
 from labelgrove.core import storage
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.progress import Silent
-from labelgrove.service import server
+from labelgrove.service import metrics, server
 from labelgrove.service.settings import Limits, Settings
 from labelgrove.service.versions import Versions
 from services import made
@@ -138,3 +146,136 @@ def test_a_worker_that_cannot_begin_says_why(tmp_path, capsys, restored):
 def test_what_processes_share_is_in_memory_where_there_is_such_a_folder():
     there = os.access("/dev/shm", os.W_OK | os.X_OK)
     assert server._memory() == ("/dev/shm" if there else None)
+
+
+# --- a service whose server does not run ------------------------------------------------------
+
+
+def stand_in(told):
+    """Return what takes the place of a server: it only tells how it was started."""
+
+    class Server:
+        def __init__(self, config, *more):
+            told.config, told.more = config, more
+
+        def run(self, sockets=None):
+            told.blocked = signal.SIGHUP in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            told.folder = os.environ.get(metrics.FOLDER)
+            told.listening = (sockets or told.more[0])[0]
+            told.open = told.listening.fileno() >= 0
+            shared = told.more[3].shared if len(told.more) > 1 else None
+            told.shared = shared and Path(shared).is_dir()
+            told.snapshots = [each.name for each in Path(told.place).iterdir()]
+            (told.more[1] if len(told.more) > 1 else told.more[0])()
+
+    return Server
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_service_from_its_begin_to_its_end(folder, monkeypatch, restored, caplog, workers):
+    told, said = SimpleNamespace(place=folder.parent), []
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, most), most))
+    name = "_Single" if workers == 1 else "Workers"
+    monkeypatch.setattr(server, name, stand_in(told))
+    monkeypatch.delenv(metrics.FOLDER, raising=False)
+    before = {each.name for each in folder.parent.iterdir()}
+    log = logging.getLogger("labelgrove.service")
+    settings = Settings((("own", str(folder)),), (None,), workers=workers)
+    server.serve(settings, host="127.0.0.1", port=0, ready=said.append)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == most
+    assert (log.level, log.propagate) == (logging.INFO, False)
+    assert told.blocked, "until there is a tagger to load anew"
+    assert told.open
+    assert told.listening.fileno() == -1, "closed again"
+    assert set(told.snapshots) > before
+    assert {each.name for each in folder.parent.iterdir()} == before
+    assert len(said) == 1
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", said[0])
+    if workers > 1:
+        _, _, terminal, given = told.more
+        assert (given.supervisor, given.terminal) == (os.getpid(), terminal.was)
+        assert told.shared
+        assert told.folder == given.shared, "where workers count together"
+        assert not Path(given.shared).exists()
+        assert isinstance(told.config.app, server.WorkerApp)
+        assert told.config.app.settings == given
+    assert metrics.FOLDER not in os.environ
+
+
+def test_many_connections_may_wait():
+    assert server._config(None, Settings((), ())).backlog == 2_048
+
+
+def test_a_damaged_tagger_is_told_before_it_is_served(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "own")
+    file = max((tmp_path / "own").rglob("*.npy"), key=lambda each: each.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    settings = Settings((("own", str(tmp_path / "own")),), (None,), shared=str(tmp_path))
+    with pytest.raises(DamagedError, match="checksum"):
+        server._begin(settings, None)
+
+
+def test_a_worker_may_have_all_connections_and_tells_what_goes_wrong(folder, restored):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, most), most))
+    log = logging.getLogger("labelgrove.service")
+    log.handlers = []
+    server.WorkerApp(Settings((("own", str(folder)),), (None,)))()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == most
+    assert len(log.handlers) == 1
+
+
+def test_a_single_server_is_ready_once_it_listens_and_shuts_its_door(monkeypatch):
+    told = []
+
+    async def startup(self, sockets=None):
+        told.append(("startup", sockets))
+
+    async def shutdown(self, sockets=None):
+        told.append(("shutdown", sockets))
+
+    monkeypatch.setattr(uvicorn.Server, "startup", startup)
+    monkeypatch.setattr(server.LeavingServer, "shutdown", shutdown)
+    monkeypatch.setattr(server, "ignore_new_connections", lambda each: told.append(each))
+    single = server._Single(uvicorn.Config("a:b", log_config=None), lambda: told.append("ready"))
+    asyncio.run(single.startup(["a"]))
+    asyncio.run(single.shutdown(["a", "b"]))
+    asyncio.run(single.shutdown())
+    assert told == [
+        ("startup", ["a"]),
+        "ready",
+        "a",
+        "b",
+        ("shutdown", ["a", "b"]),
+        ("shutdown", None),
+    ]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_single_server_ends_without_the_signal_that_ended_it(monkeypatch, fails):
+    ran = []
+
+    def run(self, sockets=None):
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(name)
+        ran.append(sockets)
+        if fails:
+            raise KeyError
+
+    def theirs(*_):
+        raise AssertionError("it was sent to the service")
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    kept = {name: signal.signal(name, theirs) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        single = server._Single(uvicorn.Config("a:b", log_config=None), lambda: None)
+        with pytest.raises(KeyError) if fails else contextlib.nullcontext():
+            single.run(["a"])
+        assert ran == [["a"]]
+        assert [signal.getsignal(name) for name in kept] == [theirs, theirs]
+    finally:
+        for name, handler in kept.items():
+            signal.signal(name, handler)

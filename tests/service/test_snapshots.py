@@ -1,5 +1,7 @@
 """Snapshots: links or copies, which are gone when nobody needs them."""
 
+import errno
+import json
 import os
 import resource
 import shutil
@@ -8,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from labelgrove.core.errors import InputError, StorageError
+from labelgrove.core import manifest
+from labelgrove.core.errors import DamagedError, InputError, StorageError
 from labelgrove.core.served_folders import PREFIX
+from labelgrove.service import snapshots
 from labelgrove.service.snapshots import drop, places, take
 from services import made
 
@@ -101,3 +105,85 @@ def test_what_cannot_be_linked_is_served_as_it_lies_there(folder, caplog):
         assert list(place.iterdir()) == []
     finally:
         shutil.rmtree(place)
+
+
+def test_what_cannot_be_linked_at_all_is_served_as_it_lies_there(folder, tmp_path, monkeypatch):
+    def link(source, target):
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", link)
+    assert take(str(folder), str(tmp_path), copy=False) == str(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replaced", [0, 4, 5])
+def test_a_folder_that_is_replaced_meanwhile_is_tried_five_times(
+    folder, tmp_path, monkeypatch, replaced
+):
+    manifests = iter([b"old", b"new"] * replaced + [b"same"] * 10)
+    monkeypatch.setattr(snapshots, "_manifest", lambda _: next(manifests))
+    if replaced < 5:
+        taken = take(str(folder), str(tmp_path), copy=False)
+        assert [str(each) for each in tmp_path.iterdir()] == [taken]
+    else:
+        with pytest.raises(StorageError, match="is replaced again and again"):
+            take(str(folder), str(tmp_path), copy=False)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOENT, errno.ENOSPC])
+def test_a_snapshot_that_somebody_removes_is_no_error(folder, tmp_path, monkeypatch, code):
+    add, failed = snapshots._add, []
+
+    def fails_once(source, target, *, copy):
+        if not failed:
+            failed.extend(tmp_path.iterdir())
+            shutil.rmtree(failed[0])
+            raise OSError(code, "it failed")
+        add(source, target, copy=copy)
+
+    monkeypatch.setattr(snapshots, "_add", fails_once)
+    taken = take(str(folder), str(tmp_path), copy=False)
+    assert (taken == str(folder)) == (code == errno.ENOSPC)
+
+
+def test_a_snapshot_may_be_dropped_twice_and_a_folder_never(folder, tmp_path, monkeypatch):
+    taken = take(str(folder), str(tmp_path), copy=False)
+    for _ in range(2):
+        drop(taken, str(tmp_path))
+        assert list(tmp_path.iterdir()) == []
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path)
+    drop("own", "")
+    assert (tmp_path / "own").exists()
+
+
+def test_checksums_are_compared_by_the_trial_and_not_twice(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "own")
+    path = tmp_path / "own" / "manifest.json"
+    said = json.loads(path.read_text())
+    for facts in said["files"].values():
+        facts["sha256"] = "0" * 64
+    path.write_text(json.dumps({**said, "checksum": manifest._own_checksum(said)}))
+    (tmp_path / "place").mkdir()
+    assert take(str(tmp_path / "own"), "", copy=False) == str(tmp_path / "own")
+    assert take(str(tmp_path / "own"), str(tmp_path / "place"), copy=False) != str(tmp_path / "own")
+
+
+def test_long_names_and_deep_files_have_room(folder, tmp_path):
+    long = tmp_path / ("n" * 200)
+    shutil.copytree(folder, long)
+    (tmp_path / "place").mkdir()
+    taken = Path(take(str(long), str(tmp_path / "place"), copy=False))
+    assert taken.name.startswith("n" * 50 + "-")
+    (tmp_path / "file").write_text("deep")
+    for copy in (True, False):
+        deep = tmp_path / str(copy) / "b" / "c" / "file"
+        snapshots._add(tmp_path / "file", deep, copy=copy)
+        assert deep.read_text() == "deep"
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a/../../b"])
+def test_files_outside_of_a_tagger_are_not_taken(folder, name):
+    with pytest.raises(DamagedError, match="lists a file outside of it"):
+        snapshots._names(folder, ["manifest.json", name])

@@ -1,10 +1,14 @@
 """Versions of taggers, in memory and shared between processes."""
 
 import asyncio
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from labelgrove.service.versions import LOCK, PROBATION, STATE, TRIAL, Tracked, Version, Versions
+from processes import PATIENCE
+from virtual_time import run
 
 OLD, NEW, NEWER = Version("a", "1"), Version("b", "2"), Version("c", "3")
 
@@ -98,3 +102,47 @@ def test_nothing_but_the_state_and_locks_is_left(tmp_path):
     versions.publish("x", NEW, keep=True)
     assert {each.name for each in tmp_path.iterdir()} <= {STATE, LOCK, TRIAL}
     assert Versions(tmp_path).get("x").current == NEW
+
+
+def test_nothing_is_written_while_nothing_has_settled(tmp_path):
+    """The supervisor looks twice a second."""
+    now = [0.0]
+    versions = Versions(tmp_path, clock=lambda: now[0])
+    versions.begin("x", OLD)
+    for keep in (False, True):
+        versions.publish("x", NEW, keep=keep)
+        now[0] += PROBATION - 1
+        before = (tmp_path / STATE).stat().st_ino
+        assert versions.settle() == {}
+        assert (tmp_path / STATE).stat().st_ino == before
+        if not keep:
+            now[0] += PROBATION
+            assert versions.settle() == {}
+            assert (tmp_path / STATE).stat().st_ino == before
+
+
+def test_one_process_changes_versions_at_a_time(tmp_path):
+    versions = Versions(tmp_path)
+    versions.begin("x", OLD)
+    with (tmp_path / LOCK).open("w") as file, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        waits = pool.submit(versions.publish, "x", NEW, keep=False)
+        with pytest.raises(TimeoutError):
+            waits.result(0.1)
+        assert versions.get("x").current == OLD
+        fcntl.flock(file, fcntl.LOCK_UN)
+        assert waits.result(PATIENCE) == OLD
+    assert versions.get("x").current == NEW
+
+
+def test_whether_another_process_has_tried_is_looked_at_often(tmp_path):
+    async def tried():
+        loop = asyncio.get_running_loop()
+        with (tmp_path / TRIAL).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            loop.call_later(0.12, fcntl.flock, file, fcntl.LOCK_UN)
+            began = loop.time()
+            async with Versions(tmp_path).one_trial():
+                return loop.time() - began
+
+    assert run(tried()) == pytest.approx(0.15)

@@ -68,8 +68,7 @@ async def read(request: Request, kind: type[Asked], limits: Limits, held: HeldBy
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
-        raise invalid(problems, "the body") from None
+        raise invalid(error.errors(), "the body") from None
 
 
 def _check_size(value: dict[str, Any], limits: Limits) -> None:

@@ -29,7 +29,7 @@ PATIENCE = 2.0  # seconds to wait for the file while another process holds it
 LOOK = 0.002  # seconds between two looks whether it is free
 AGAIN = 0.2  # seconds between two attempts to move what was written aside
 log = logging.getLogger("labelgrove.service")
-TAIL = 1 << 16  # bytes that are read at once in search of the last line's beginning
+TAIL = 65_536  # bytes that are read at once in search of the last line's beginning
 
 
 class _BusyError(Exception):

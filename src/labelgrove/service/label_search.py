@@ -47,11 +47,11 @@ class LabelSearch:
         return list(numbers)
 
     def _matches(self, wanted: str) -> Iterator[int]:
-        at = 0
-        while (at := self._text.find(wanted, at)) >= 0:
+        at = self._text.find(wanted)
+        while at != -1:
             place = int(np.searchsorted(self._ends, at, side="right"))
             yield int(self._order[place])
-            at = int(self._ends[place])  # on with the next name
+            at = self._text.find(wanted, int(self._ends[place]))  # on with the next name
 
 
 def _called(space: LabelSpace, number: int) -> str:

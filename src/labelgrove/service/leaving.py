@@ -47,13 +47,13 @@ def ignore_new_connections(listening: socket.socket) -> None:
 
     Clients try again after a second, and are refused by then.
     """
-    code = (
-        (LOAD_BYTE, 0, 0, FLAGS),
-        (JUMP_IF_SET, 0, 1, SYN),
-        (RETURN, 0, 0, 0),
-        (RETURN, 0, 0, 0xFFFFFFFF),
-    )
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in code))
+    code = [
+        struct.pack("HxxI", LOAD_BYTE, FLAGS),
+        struct.pack("HBBI", JUMP_IF_SET, 0, 1, SYN),
+        struct.pack("HxxI", RETURN, 0),  # bytes that are kept: none
+        struct.pack("HxxI", RETURN, 0xFFFFFFFF),
+    ]
+    program = ctypes.create_string_buffer(b"".join(code))
     head = struct.pack("@HP", len(code), ctypes.addressof(program))
     with suppress(OSError):
         listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, head)

@@ -113,7 +113,7 @@ def _said(error: Mapping[str, Any]) -> str:
         return f"it is empty, or has a NUL character{_got(error)}"
     if error["type"] == "value_error":
         return str(error["msg"]).removeprefix("Value error, ") + _got(error)
-    return str(error["msg"]).replace("Input should be", "it should be", 1) + _got(error)
+    return str(error["msg"]).replace("Input should be", "it should be") + _got(error)
 
 
 def _got(error: Mapping[str, Any]) -> str:

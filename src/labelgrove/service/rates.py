@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 FILE = "rates"
-SLOTS = 1 << 14
+SLOTS = 16_384
 NEAR = 8  # slots in which a client's bucket may lie
 BUCKET = np.dtype([("client", np.uint64), ("level", np.float64), ("time", np.float64)])
 
@@ -77,10 +77,10 @@ class Rates:
 
     def _bucket(self, client: str, now: float) -> np.void:
         digest = hashlib.blake2b(client.encode("utf-8", "replace"), digest_size=16).digest()
-        start = int.from_bytes(digest[:8], "little") % (SLOTS - NEAR)
-        name = int.from_bytes(digest[8:], "little") or 1
+        where, name = np.frombuffer(digest, np.uint64)
+        start = int(where) % (SLOTS - NEAR)
         near = self._buckets[start : start + NEAR]
-        own = np.flatnonzero(near["client"] == np.uint64(name))
+        own = np.flatnonzero(near["client"] == name)
         place = int(own[0]) if len(own) else int(near["time"].argmin())
         bucket: np.void = near[place]
         if not len(own):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -83,11 +83,13 @@ class Served:
         self.tagger.set_threads(settings.threads or max(1, workers(None) // settings.workers))
         self.card = self._card(size)
         self._written: dict[str, bytes] = {}
+        self._search = LabelSearch(self.labels)
+        self._top = self._by_name(
+            number for number in range(len(self.labels)) if not self.labels.parents[number]
+        )
         for tags in self.tagger.tag([FIRST_TEXT], k=1):
             for tag in tags:
                 self.tagger.explain(FIRST_TEXT, tag.label)
-        self.find(FIRST_TEXT, 0, 1)
-        self.below(None, 0, 1)
         self.labels.lookup(FIRST_TEXT)
 
     @cached_property
@@ -168,19 +170,9 @@ class Served:
 
     # --- labels -------------------------------------------------------------------------------
 
-    @cached_property
-    def _search(self) -> LabelSearch:
-        return LabelSearch(self.labels)
-
-    @cached_property
-    def _top(self) -> list[int]:
-        """What lies below nothing, by name."""
-        space = self.labels
-        top = [number for number in range(len(space)) if not space.parents[number]]
-        return sorted(top, key=self._by_name)
-
-    def _by_name(self, number: int) -> tuple[str, str]:
-        return self.labels.names[number].casefold(), self.labels.ids[number]
+    def _by_name(self, numbers: Iterable[int]) -> list[int]:
+        names, ids = self.labels.names, self.labels.ids
+        return sorted(numbers, key=lambda number: (names[number].casefold(), ids[number]))
 
     def number(self, label: str) -> int:
         """Return the number of a label that is given by id or name.
@@ -200,9 +192,8 @@ class Served:
 
     def below(self, parent: int | None, offset: int, limit: int) -> list[int]:
         """Return the numbers of what lies right below a label, or of the top level, by name."""
-        if parent is None:
-            return self._top[offset : offset + limit]
-        return sorted(self.labels.children(parent), key=self._by_name)[offset : offset + limit]
+        level = self._top if parent is None else self._by_name(self.labels.children(parent))
+        return level[offset : offset + limit]
 
     def entry(self, number: int) -> dict[str, Any]:
         """Return what there is to know of a label."""

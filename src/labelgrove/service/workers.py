@@ -50,17 +50,16 @@ class Pauses:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ends = 0
+        self._next: float  # seconds; set with the first end, which comes after a calm
         self._last = self._until = -CALM
 
     def after_an_end(self, *, alone: bool) -> float:
         """Count that a worker ended, and return the seconds to wait; ``alone``: none is left."""
         now = self._clock()
         if now - self._last >= CALM:
-            self._ends = 0
-        longest = LONGEST_ALONE if alone else LONGEST_PAUSE
-        pause = min(2.0**self._ends - 1, longest)
-        self._ends = min(self._ends + 1, 10)
+            self._next = 0.0
+        pause = min(self._next, LONGEST_ALONE) if alone else self._next
+        self._next = min(2 * self._next + 1, LONGEST_PAUSE)
         self._last, self._until = now, now + pause
         return pause
 
@@ -113,7 +112,7 @@ class Workers(Multiprocess):
             signal.signal(name, self._stop)
         self._settings = settings
         self._versions = Versions(Path(settings.shared))
-        self._heard: dict[int, float] = {}  # when a process answered last
+        self._heard: dict[int | None, float] = {}  # when a process answered last
         self._pauses = Pauses()
 
     def run(self) -> None:
@@ -217,17 +216,17 @@ class Workers(Multiprocess):
         process = _ServiceWorker(self.config, self.sockets)
         with sighup_blocked():  # until the worker knows what to do with them
             process.start()
-        self._heard[process.pid or 0] = time.monotonic()
+        self._heard[process.pid] = time.monotonic()
         return process
 
     def _answers(self, process: Process) -> bool:
         """Tell whether a worker lives and has answered not too long ago."""
         if not process.process.is_alive():
             return False
-        now, pid = time.monotonic(), process.pid or 0
+        now = time.monotonic()
         if process.ping(ANSWERS_IN):
-            self._heard[pid] = now
-        return now - self._heard[pid] < SILENT
+            self._heard[process.pid] = now
+        return now - self._heard[process.pid] < SILENT
 
     def _end(self, process: Process) -> None:
         """Have done with a worker that does not answer."""
