@@ -110,3 +110,5 @@ def in_process(*folders, feedback=None, **settings):
             yield service
         finally:
             taggers.close()
+            # FastAPI remembers the functions of an app, which know its taggers and their open files
+            taggers._queues.clear()
