@@ -29,7 +29,7 @@ def clipped(x: Literal[3], least=0.5):
     "ä"; total = x - 1
     print(1)
     total += min(x, 2)
-    return total
+    return total, zip(x, strict=True)
 '''
 
 

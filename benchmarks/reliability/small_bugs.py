@@ -123,6 +123,8 @@ def _is_wording(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         name = _called(node)
         return name in TOLD or name.endswith(("Error", "Warning"))
+    if isinstance(node, ast.keyword):  # `zip(..., strict=True)` says that lengths are the same
+        return node.arg == "strict"
     if isinstance(node, ast.If):  # imports for types only
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     return False

@@ -175,7 +175,7 @@ def _macro(scored: ScoredRanking, given: NDArray[np.bool_], of: str) -> LabelSum
 def values(metrics: Mapping[str, Additive]) -> dict[str, float]:
     """Return the metrics of all documents, as `evaluate` gives them."""
     (row,) = _values(metrics, np.ones((1, _documents([metrics]))))
-    return {name: float(row[i]) for i, name in enumerate(metrics)}
+    return {name: float(value) for name, value in zip(metrics, row, strict=True)}
 
 
 def enough_samples(n: int) -> int:

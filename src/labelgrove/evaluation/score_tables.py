@@ -119,7 +119,7 @@ def rank_methods(
     return MethodRanks(
         cells=tuple(cells),
         missing=tuple(cell for cell in seen if cell not in set(cells)),
-        average={name: float(average[i]) for i, name in enumerate(methods)},
+        average={name: float(rank) for name, rank in zip(methods, average, strict=True)},
         tests=_tests(columns, _pairs(methods, against)),
     )
 
@@ -147,7 +147,7 @@ def _tests(
     if any(test.p is None for test in tests):
         return tuple(tests)
     corrected = holm([test.p for test in tests if test.p is not None])
-    return tuple(test._replace(corrected=corrected[i]) for i, test in enumerate(tests))
+    return tuple(test._replace(corrected=p) for test, p in zip(tests, corrected, strict=True))
 
 
 def _test(first: str, second: str, differences: NDArray[np.float64]) -> MethodTest:
