@@ -2,7 +2,7 @@
 
     python benchmarks/speed/dense.py --data DIR --vectors DIR [--documents 4000]
 
-DIR of --data holds debtags and arxiv, each with train.jsonl.xz; --vectors is a folder of static
+DIR of --data holds a folder for each set with train.jsonl.xz; --vectors is a folder of static
 vectors that model2vec loads. Nothing here reads a test set: the documents that are ranked are
 other training documents. The best of a few turns counts, taken by turns so that a busy machine is
 busy for both. Encoding the texts is not counted. The table goes to dense.md beside this file.
@@ -29,7 +29,7 @@ from labelgrove.labels import LabelCollector
 from labelgrove.text import Tfidf
 
 HERE = Path(__file__).parent
-SETS = ("debtags", "arxiv")
+SETS = ("debtags", "arxiv", "reuters", "congress")
 HELD_OUT = 2_000
 ONE_BY_ONE = 300
 
