@@ -540,6 +540,7 @@ def states(page):
     yield "a file"
     for part in ("labels", "models", "api"):
         page.click(f"nav a[href='#{part}']")
+        page.locator(f"#part-{part}").wait_for()
         if part == "labels":
             page.locator("button.name").nth(3).click()
         yield part
