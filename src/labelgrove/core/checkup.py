@@ -88,6 +88,8 @@ def _check_training(run: Path) -> Finding:
             pass
     except InputError:
         return Finding(run, "in use", f"a process is training {run.with_suffix('')}")
+    except StorageError:  # it cannot be written to, so nobody trains there
+        pass
     return Finding(
         run,
         "interrupted",

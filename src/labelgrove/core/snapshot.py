@@ -80,6 +80,6 @@ def _unfinished(folder: Path) -> str:
     if not interrupted(folder):
         return ""
     return (
-        f"; its training has not ended, {run_folder(folder).name} holds what is done: the same "
-        "command with --resume goes on"
+        f"; its training has not ended, {run_folder(folder).name} holds what is done: "
+        "'labelgrove train' goes on with --resume"
     )

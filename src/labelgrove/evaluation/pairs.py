@@ -96,8 +96,10 @@ def _places(counts: csr_array) -> tuple[Ints, Ints]:
 def _counts_at(counts: csr_array, a: Ints, b: Ints) -> Ints:
     """Return the entries at (a, b), 0 where none is stored; all of shape (pairs,)."""
     numbers: Ints = np.zeros(len(a), np.int64)
-    rows, columns = _places(counts)
-    stored, wanted = rows * counts.shape[1] + columns, a * counts.shape[1] + b
-    _, place, asked = np.intersect1d(stored, wanted, return_indices=True)
-    numbers[asked] = counts.data[place]
+    if counts.nnz:
+        rows, columns = _places(counts)
+        stored, wanted = rows * counts.shape[1] + columns, a * counts.shape[1] + b
+        place = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
+        same = stored[place] == wanted
+        numbers[same] = counts.data[place[same]]
     return numbers

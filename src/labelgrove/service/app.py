@@ -242,7 +242,7 @@ async def _end_with(supervisor: int) -> None:
 def _spend(request: Request, weight: int) -> None:
     """Count a request once for each ten texts, if the requests of clients are counted."""
     spend = request.scope[NOTES].get(SPEND)
-    if spend is not None:
+    if spend is not None and weight > FOR_ONE:
         spend(math.ceil(weight / FOR_ONE) - 1)
 
 

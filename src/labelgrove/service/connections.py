@@ -51,17 +51,16 @@ class Connection(HttpToolsProtocol):
     their own (`bodies.read`).
     """
 
-    _in_body: bool  # known from the first head on
-    _unread: int  # bytes that the client had not read when it was last looked at
-
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._head, self._body, self._reader = (
             _Timer(self.loop, self.timeout_keep_alive, call)
             for call in (self._late, self._abort, self._look)
         )
+        self._unread = 0  # bytes that the client had not read when it was last looked at
         self._head_bytes = 0
         self._in_head = True
+        self._in_body = False
 
     # --- what the client sends ----------------------------------------------------------------
 

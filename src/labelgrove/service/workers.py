@@ -50,7 +50,7 @@ class Pauses:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._next: float  # seconds; set with the first end, which comes after a calm
+        self._next = 0.0  # seconds to wait after the next end
         self._last = self._until = -CALM
 
     def after_an_end(self, *, alone: bool) -> float:

@@ -365,7 +365,7 @@ def solve(
                 sign[c] = -ONE
                 limit[c] = cost
                 ridge[c] = false_ridge
-            if earlier is not None:
+            if earlier is not None and len(linked):
                 seen[:] = ZERO
         if dense is not None:
             move_weights(moved, changes, n_moved, dense_weights)
