@@ -310,36 +310,43 @@ def test_a_folder_that_is_replaced_during_its_trial_is_checked_again(quick, monk
         assert service.ask("/v1/models").json["models"][0]["documents"] == 100
 
 
+async def living(app, meanwhile):
+    """Run an app's lifespan, and something while it lives; return how many tasks are left."""
+    started, done = asyncio.Event(), asyncio.Event()
+    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+
+    async def receive():
+        if len(messages) == 1:
+            await done.wait()
+        return messages.pop(0)
+
+    async def send(message):
+        assert message["type"].endswith(".complete"), message
+        started.set()
+
+    life = asyncio.ensure_future(app({"type": "lifespan"}, receive, send))
+    await started.wait()
+    await meanwhile()
+    done.set()
+    await life
+    await asyncio.sleep(0)
+    return len(asyncio.all_tasks())
+
+
 def test_a_signal_loads_what_was_saved_anew(quick, caplog, signals):
     """SIGHUP while the app runs; a terminal that was closed ends it instead."""
 
-    async def run(service):
-        started, done = asyncio.Event(), asyncio.Event()
-        messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-
-        async def receive():
-            if len(messages) == 1:
-                await done.wait()
-            return messages.pop(0)
-
-        async def send(message):
-            assert message["type"].endswith(".complete"), message
-            started.set()
-
-        life = asyncio.ensure_future(service.app({"type": "lifespan"}, receive, send))
-        await started.wait()
+    async def renewed():
         made(quick, "most-frequent", TEXTS[:3], LABELS[:3], overwrite=True)
         os.kill(os.getpid(), signal.SIGHUP)
         ends = time.monotonic() + 60
         while service.taggers.queue("").served.manifest["documents"] != 3:
             assert time.monotonic() < ends
             await asyncio.sleep(0.01)
-        done.set()
-        await life
-        return await answered(service.app, "/v1/models")
 
     with in_process(quick) as service:
-        got = service.runner.run(run(service))
+        service.runner.run(living(service.app, renewed))
+        got = service.runner.run(answered(service.app, "/v1/models"))
     assert got.json["models"][0]["documents"] == 3
 
 
@@ -403,29 +410,6 @@ def test_the_supervisor_is_looked_at_each_second(monkeypatch):
 
     assert run(watched()) == pytest.approx(3.0)
     assert ended == [(os.getpid(), signal.SIGTERM)]
-
-
-async def living(app, meanwhile):
-    """Run an app's lifespan, and something while it lives; return how many tasks are left."""
-    started, done = asyncio.Event(), asyncio.Event()
-    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-
-    async def receive():
-        if len(messages) == 1:
-            await done.wait()
-        return messages.pop(0)
-
-    async def send(message):
-        assert message["type"].endswith(".complete"), message
-        started.set()
-
-    life = asyncio.ensure_future(app({"type": "lifespan"}, receive, send))
-    await started.wait()
-    await meanwhile()
-    done.set()
-    await life
-    await asyncio.sleep(0)
-    return len(asyncio.all_tasks())
 
 
 def test_a_reload_that_runs_when_the_app_ends_is_given_up(quick, signals, monkeypatch):
