@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from labelgrove.models.linear import dense_kernels as kernels
-from labelgrove.models.linear.product_kernels import add_product
+from labelgrove.models.linear.product_kernels import (
+    WHOLE_VECTORS,
+    add_product,
+    dots_tile,
+    write_dots,
+)
 
 quick = settings(max_examples=50, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -65,45 +71,63 @@ def test_further_rows_of_both_matrices_are_not_read():
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_add_product_takes_a_transposed_matrix():
+@quick
+@given(seeds, st.integers(1, 4), st.integers(1, 6), st.integers(1, 5))
+def test_write_dots_multiplies_rows_with_rows(seed, fours_left, fours_right, vectors):
+    """Whatever was there before, and no more columns than there are rows."""
+    rng = np.random.default_rng(seed)
+    left = numbers(rng, 4 * fours_left, WHOLE_VECTORS * vectors)
+    right = numbers(rng, 4 * fours_right, WHOLE_VECTORS * vectors)
+    out = np.full((len(left), len(right) + 3), np.nan, np.float32)
+    write_dots(left, right, out)
+    np.testing.assert_allclose(out[:, :-3], left @ right.T, rtol=1e-4, atol=1e-4)
+    assert np.isnan(out[:, -3:]).all()
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+def test_tiles_of_dot_products_for_every_width_of_registers(lanes):
+    """Small whole numbers, so that it is exact; cells beside the tile are left as they are."""
+    write_tile, n_columns = dots_tile(lanes), lanes // 4
+
+    @njit
+    def write(left, right, out):
+        write_tile(left, right, out, 1, 2)
+
     rng = np.random.default_rng(0)
-    left, right, out = numbers(rng, 3, 21), numbers(rng, 3, 16), numbers(rng, 21, 16)
-    wanted = out + left.T @ right
-    add_product(left.T, right, out)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+    left, right = (rng.integers(-9, 10, (7, 48)).astype(np.float32) for _ in range(2))
+    out = np.full((7, 8), 0.5, np.float32)
+    wanted = out.copy()
+    wanted[1:5, 2 : 2 + n_columns] = left[1:5] @ right[2 : 2 + n_columns].T
+    write(left, right, out)
+    np.testing.assert_array_equal(out, wanted)
 
 
 @quick
 @given(seeds)
 def test_a_block_scores_and_moves_as_row_after_row_would(seed):
-    """Rows that are not due are left out; some of the others move the weights."""
+    """Some of the rows move the weights of some labels; a second block follows the first."""
     rng = np.random.default_rng(seed)
-    n, d, width = 30, int(rng.integers(1, 20)), 16
-    vectors, weights = numbers(rng, n, d), numbers(rng, d, width)
-    documents, order = (rng.permutation(n).astype(np.int32) for _ in range(2))
-    due = rng.integers(0, 3, n).astype(np.int32)
-    k = int(rng.integers(0, n))
-    order = np.append(order, order[due[order] <= 1][:1])[:n]  # in memory a row follows that is due
-    block = np.zeros((kernels.BLOCK, d), np.float32)
-    moved, changes, scores = (
-        np.full((kernels.BLOCK, size), np.nan, np.float32) for size in (d, width, width)
-    )
-    size = kernels.score_block(order, k, due, 1, vectors, documents, weights, block, scores)
-    rows = [i for i in order[k:] if due[i] <= 1][: kernels.BLOCK]
-    assert size == len(rows)
-    plain, n_moved = weights.astype(float), 0
-    for at, i in enumerate(rows):
-        score = np.ones(width, np.float32)
-        kernels.add_block_scores(block, scores, at, moved, changes, n_moved, score)
+    n, d, n_labels = 30, int(rng.integers(1, 20)), int(rng.integers(1, 12))
+    vectors, documents = numbers(rng, n, d), rng.permutation(n).astype(np.int32)
+    weights = kernels.zero_weights(n_labels, d)
+    weights[:n_labels, :d] = numbers(rng, n_labels, d)
+    plain = weights[:n_labels, :d].astype(float)
+    rows = rng.permutation(n)[: rng.integers(1, 2 * kernels.BLOCK + 1)].astype(np.int32)
+    block = np.zeros((kernels.BLOCK, weights.shape[1]), np.float32)
+    products, scores = (np.empty((kernels.BLOCK, size), np.float32) for size in (8, len(weights)))
+    for k, i in enumerate(rows):
+        at = k % kernels.BLOCK
+        if at == 0:
+            kernels.score_block(rows[k:], vectors, documents, weights, block, products, scores)
         vector = vectors[documents[i]].astype(float)
-        np.testing.assert_allclose(score, 1 + vector @ plain, rtol=1e-3, atol=1e-2)
-        if rng.random() < 0.6:
-            change = 0.1 * numbers(rng, width)
-            kernels.note_change(block, at, change, moved, changes, n_moved)
-            n_moved += 1
-            plain += np.outer(vector, change)
-    kernels.move_weights(moved, changes, n_moved, weights)
-    np.testing.assert_allclose(weights, plain, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(scores[at, :n_labels], plain @ vector, rtol=1e-3, atol=1e-2)
+        labels = np.flatnonzero(rng.random(n_labels) < 0.3).astype(np.int32)
+        steps = 0.1 * numbers(rng, n_labels)  # as many as there are labels: the first ones count
+        kernels.move_labels(at, labels, steps, block, products, scores, weights)
+        plain[labels] += np.outer(steps[: len(labels)], vector)
+    np.testing.assert_allclose(weights[:n_labels, :d], plain, rtol=1e-3, atol=1e-3)
+    assert not weights[n_labels:].any()
+    assert not weights[:, d:].any()
 
 
 @quick

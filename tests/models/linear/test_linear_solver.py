@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import training_kernels
-from labelgrove.models.linear.dense_kernels import DenseRows
+from labelgrove.models.linear.dense_kernels import DenseRows, zero_weights
 
 
 def with_constant(X):
@@ -57,15 +57,15 @@ def solve(
     The last ``n_dense`` columns of X are given as a dense block, whose rows lie in another order.
     """
     n_labels = Y.shape[1]
-    weights = np.zeros((X.shape[1] + 1, n_labels + padding), np.float32)
     true_cost = np.full(n_labels, cost) if true_cost is None else true_cost
     dense = None
     if n_dense:
         rows = np.random.default_rng(seed).permutation(X.shape[0]).astype(np.int32)
         vectors = np.empty((X.shape[0], n_dense), np.float32)
         vectors[rows] = X.toarray()[:, -n_dense:]
-        dense = DenseRows(vectors, rows)
+        dense = DenseRows(vectors, rows, zero_weights(n_labels, n_dense))
         X = csr_array(X[:, :-n_dense])
+    weights = np.zeros((X.shape[1] + 1, n_labels + padding), np.float32)
     used = training_kernels.solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(Y.indptr.astype(np.int64), Y.indices.astype(np.int32), weights),
@@ -73,7 +73,12 @@ def solve(
         *(epochs, np.float32(tolerance), seed, None, dense),
     )
     assert not weights[:, n_labels:].any(), "columns beyond the labels stay zero"
-    return weights[:, :n_labels], used
+    weights = weights[:, :n_labels]
+    if dense is not None:
+        assert not dense.weights[n_labels:].any(), "what only fills tiles stays zero"
+        assert not dense.weights[:, n_dense:].any(), "what only fills tiles stays zero"
+        weights = np.vstack([weights[:-1], dense.label_weights(n_labels).T, weights[-1:]])
+    return weights, used
 
 
 def problem(seed, n=40, n_features=15, n_labels=6, scale=1.0, density=0.3, truth=0.2):

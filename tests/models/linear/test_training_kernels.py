@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from labelgrove.models.linear import training_kernels
-from labelgrove.models.linear.dense_kernels import DenseRows
+from labelgrove.models.linear.dense_kernels import DenseRows, zero_weights
 from labelgrove.models.linear.training_kernels import EarlierLabels
 
 
@@ -113,7 +113,8 @@ def problem(seed, n, n_features, n_labels, learned, n_before, n_dense):
         parts, sees = [*parts, part], [*sees, seen]
     if n_dense:
         vectors = rng.standard_normal((n + 2, n_dense)).astype(np.float32)
-        dense = DenseRows(vectors, rng.permutation(n + 2)[:n].astype(np.int32))
+        rows = rng.permutation(n + 2)[:n].astype(np.int32)
+        dense = DenseRows(vectors, rows, zero_weights(n_labels, n_dense))
         parts, sees = [*parts, vectors[dense.rows]], [*sees, np.ones((n_dense, n_labels))]
     A = np.hstack([*parts, np.ones((n, 1))])
     return X, A, np.vstack([*sees, np.ones((1, n_labels))]), Y, earlier, dense
@@ -144,14 +145,18 @@ def test_every_step_of_the_solver_is_that_of_plain_numpy(n_before, n_dense, size
         if closest > 5e-6:
             break
     assert closest > 5e-6
-    truth, weights = csr_array(Y), np.zeros((A.shape[1], shape[2] + padding), np.float32)
+    truth = csr_array(Y)
+    weights = np.zeros((A.shape[1] - n_dense, shape[2] + padding), np.float32)
     used = training_kernels.solve(
         *(X.indptr.astype(np.int64), X.indices, X.data),
         *(truth.indptr.astype(np.int64), truth.indices.astype(np.int32), weights),
         *(*how, earlier, dense),
     )
     assert used == visited
-    np.testing.assert_allclose(weights[:, : shape[2]], wanted, atol=1e-4)
+    parts = [weights[:, : shape[2]]]
+    if n_dense:
+        parts = [parts[0][:-1], dense.label_weights(shape[2]).T, parts[0][-1:]]
+    np.testing.assert_allclose(np.vstack(parts), wanted, atol=1e-4)
     assert not weights[:, shape[2] :].any(), "columns beyond the labels stay zero"
 
 

@@ -102,11 +102,11 @@ def _train_task(
     ptr, places = level.children(documents.rows, task.node, 0, n_earlier)
     rows = places + np.int32(n_text)
     earlier = kernels.EarlierLabels(ptr, rows, n_text + task.first, np.float32(link))
-    weights = zero_weights(n_text + n_earlier + documents.n_dense, task, x)
-    solve(documents, level, solver, task, weights, earlier)
+    weights = zero_weights(n_text + n_earlier, task, x)
+    dense = solve(documents, level, solver, task, weights, earlier)
     behind = x.X.shape[1] + np.arange(n_earlier, dtype=np.int32)
     features = np.concatenate([x.order[documents.features], behind])
-    return compressed(weights, features, documents.n_dense, task, solver)
+    return compressed(weights, features, dense, task, solver)
 
 
 def _split(

@@ -2,9 +2,10 @@
 
 Arrays in and out, nothing else; each is tested against plain numpy. The solver visits rows one
 after another, and multiplying each vector with all weights would read the weights from a slow
-cache for every row. So a few rows are scored at once, before any of them moves the weights, and
-each gets what the rows before it in its block have moved: their vectors' products times their
-changes. The block then moves the weights at once. The result is the same but for rounding.
+cache for every row. So a few rows are scored at once, before any of them moves the weights; a row
+that moves them then corrects the scores of the rows behind it, by the products of their vectors.
+The result is the same but for rounding. The weights of a label lie side by side, because few
+labels move in a visit.
 """
 
 from typing import NamedTuple
@@ -13,14 +14,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from labelgrove.models.linear.product_kernels import add_product
+from labelgrove.models.linear.product_kernels import (
+    DOT_ROWS,
+    WHOLE_VECTORS,
+    add_product,
+    write_dots,
+)
 
 BLOCK = 8  # rows that are scored at once
 ZERO = np.float32(0.0)
 
 
 class DenseRows(NamedTuple):
-    """The dense columns of the rows that a node learns from.
+    """The dense columns of the rows that a node learns from, and their weights.
 
     Parameters
     ----------
@@ -28,10 +34,24 @@ class DenseRows(NamedTuple):
         The dense columns of all documents, shape (n, d).
     rows
         The document of each row, shape (m,).
+    weights
+        As `zero_weights` makes them: a row for each label, a column for each dense column, and
+        zeros that fill tiles.
     """
 
     vectors: NDArray[np.float32]
     rows: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+    def label_weights(self, n_labels: int) -> NDArray[np.float32]:
+        """Return a copy of the weights without the zeros that fill tiles, shape (n_labels, d)."""
+        return self.weights[:n_labels, : self.vectors.shape[1]].copy()
+
+
+def zero_weights(n_labels: int, d: int) -> NDArray[np.float32]:
+    """Return weights to begin with, shape (at least n_labels, at least d), that fill tiles."""
+    shape = -(-n_labels // DOT_ROWS) * DOT_ROWS, -(-d // WHOLE_VECTORS) * WHOLE_VECTORS
+    return np.zeros(shape, np.float32)
 
 
 @njit(cache=True, nogil=True)
@@ -42,53 +62,31 @@ def _copy(source, target):
 
 
 @njit(cache=True, nogil=True)
-def score_block(order, k, due, epoch, vectors, documents, weights, block, scores):
-    """Score the next rows that are due in this epoch, from place k of ``order`` on.
+def score_block(rows, vectors, documents, weights, block, products, scores):
+    """Score the first BLOCK of some rows, which are of `DenseRows`, as ``weights`` are.
 
-    Row i is ``vectors[documents[i]]``; ``weights`` have the shape (d, width). The vectors go to
-    ``block`` (BLOCK, d), the scores to ``scores`` (BLOCK, width). Returns the number of rows.
+    The vectors go to ``block`` (BLOCK, as wide as ``weights``), the products of each with each to
+    ``products`` (BLOCK, BLOCK), the scores to ``scores`` (BLOCK, at least labels).
     """
-    size = 0
-    while k < len(order) and size < BLOCK:
-        i = order[k]
-        if due[i] <= epoch:
-            _copy(vectors[documents[i]], block[size])
-            size += 1
-        k += 1
-    scores[:] = ZERO
-    add_product(block, weights, scores)
-    return size
+    for b in range(min(len(rows), BLOCK)):
+        _copy(vectors[documents[rows[b]]], block[b])
+    write_dots(block, block, products)
+    write_dots(block, weights, scores)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def add_block_scores(block, scores, at, moved, changes, n_moved, score):
-    """Add the scores of row ``at`` of a block to ``score`` (width,).
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def move_labels(at, labels, steps, block, products, scores, weights):
+    """Add row ``at`` of a block times a step to the weights of some labels.
 
-    They are those of `score_block`, and what rows before it in the block have added to the
-    weights since: their vectors ``moved`` (BLOCK, d) times their ``changes`` (BLOCK, width).
+    And to the scores of the rows behind it in the block.
     """
-    for c in range(len(score)):
-        score[c] += scores[at, c]
-    for before in range(n_moved):
-        product = ZERO
-        for f in range(block.shape[1]):
-            product += moved[before, f] * block[at, f]
-        for c in range(len(score)):
-            score[c] += product * changes[before, c]
-
-
-@njit(cache=True, nogil=True)
-def note_change(block, at, change, moved, changes, n_moved):
-    """Note that row ``at`` of a block adds its vector times ``change`` (width,) to the weights."""
-    _copy(block[at], moved[n_moved])
-    _copy(change, changes[n_moved])
-
-
-@njit(cache=True, nogil=True)
-def move_weights(moved, changes, n_moved, weights):
-    """Add to the weights (d, width) what the rows of a block have changed."""
-    if n_moved:
-        add_product(moved[:n_moved].T, changes, weights)
+    for t in range(len(labels)):
+        moved, step = weights[labels[t]], steps[t]
+        for f in range(len(moved)):
+            moved[f] += step * block[at, f]
+    for behind in range(at + 1, BLOCK):
+        for t in range(len(labels)):
+            scores[behind, labels[t]] += products[at, behind] * steps[t]
 
 
 @njit(cache=True, nogil=True)

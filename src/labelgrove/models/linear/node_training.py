@@ -127,11 +127,6 @@ class Documents(NamedTuple):
     features: NDArray[np.int32]
     dense: NDArray[np.float32] | None
 
-    @property
-    def n_dense(self) -> int:
-        """Number of dense columns."""
-        return 0 if self.dense is None else self.dense.shape[1]
-
 
 def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
     """Return the documents that a task learns from."""
@@ -147,16 +142,13 @@ def documents_of(task: NodeTask, level: Level, x: FrequentFirst) -> Documents:
 def train_task(x: FrequentFirst, level: Level, solver: Solver, task: NodeTask) -> Chunk:
     """Train the classifiers of a task on the features of the text."""
     documents = documents_of(task, level, x)
-    weights = zero_weights(len(documents.features) + documents.n_dense, task, x)
-    solve(documents, level, solver, task, weights)
-    return compressed(weights, x.order[documents.features], documents.n_dense, task, solver)
+    weights = zero_weights(len(documents.features), task, x)
+    dense = solve(documents, level, solver, task, weights)
+    return compressed(weights, x.order[documents.features], dense, task, solver)
 
 
 def zero_weights(n_features: int, task: NodeTask, x: FrequentFirst) -> NDArray[np.float32]:
-    """Return the weights to begin with, shape (features + 1, at least the task's children).
-
-    The dense columns are the last features.
-    """
+    """Return the weights to begin with, shape (features + 1, at least the task's children)."""
     return x.zeros(n_features + 1, -(-(task.last - task.first) // LANES) * LANES)
 
 
@@ -167,8 +159,10 @@ def solve(
     task: NodeTask,
     weights: NDArray[np.float32],
     earlier: Any = None,
-) -> None:
+) -> NDArray[np.float32]:
     """Train all classifiers of a task, into ``weights``.
+
+    Returns the weights of the dense columns, shape (children, d), with d = 0 where there are none.
 
     Parameters
     ----------
@@ -181,16 +175,17 @@ def solve(
     task
         Which children of the node.
     weights
-        All zero; the last row is the bias, those before it are of the dense columns.
+        All zero; the last row is the bias.
     earlier
         The `EarlierLabels` of a chain, or None.
     """
     from labelgrove.models.linear import dense_kernels
     from labelgrove.models.linear import training_kernels as kernels
 
-    dense = None
+    n_labels, dense = task.last - task.first, None
     if documents.dense is not None:
-        dense = dense_kernels.DenseRows(documents.dense, documents.rows)
+        dense_weights = dense_kernels.zero_weights(n_labels, documents.dense.shape[1])
+        dense = dense_kernels.DenseRows(documents.dense, documents.rows, dense_weights)
     true_ptr, true = level.children(documents.rows, task.node, task.first, task.last)
     seed = solver.seed * 1_000_003 + task.node * 8191 + task.first + task.level
     kernels.solve(
@@ -198,23 +193,22 @@ def solve(
         *(np.float32(solver.cost), level.true_cost(task, solver), solver.loss == "logistic"),
         *(solver.epochs, np.float32(solver.tolerance), seed % 2**31, earlier, dense),
     )
+    return np.zeros((n_labels, 0), np.float32) if dense is None else dense.label_weights(n_labels)
 
 
 def compressed(
     weights: NDArray[np.float32],
     features: NDArray[np.int32],
-    n_dense: int,
+    dense: NDArray[np.float32],
     task: NodeTask,
     solver: Solver,
 ) -> Chunk:
-    """Return the weights that reach the threshold, and all of the dense columns.
+    """Return the weights that reach the threshold, and all of the dense columns (children, d).
 
-    ``features`` are the numbers of the first rows of ``weights``; ``n_dense`` rows for the dense
-    columns and one for the bias follow.
+    ``features`` are the numbers of the rows of ``weights``; one for the bias follows.
     """
     from labelgrove.models.linear import training_kernels as kernels
 
     n_labels, threshold = task.last - task.first, max(solver.threshold, TINY)
     kept = kernels.compress(weights, n_labels, features, np.argsort(features), threshold)
-    dense = weights[len(features) : len(features) + n_dense, :n_labels]
-    return Chunk(*[*kept, weights[-1, :n_labels].copy(), dense.T.copy()])
+    return Chunk(*[*kept, weights[-1, :n_labels].copy(), dense])

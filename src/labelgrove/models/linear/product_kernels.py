@@ -1,13 +1,20 @@
-"""A product of small matrices that stays in vector registers.
+"""Products of small matrices that stay in vector registers.
 
-It is as fast as that of a linear algebra library, which would pack the matrices first; and each
-cell has the same bits, however many rows are multiplied at once.
+They are as fast as those of a linear algebra library, which would pack the matrices first; and
+each cell has the same bits, however many rows are multiplied at once.
 """
+
+from itertools import product
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
+
+LANES = 16 if "+avx512f" in get_host_cpu_features() else 8  # numbers in a vector register
+WHOLE_VECTORS = 16  # a multiple of LANES on every machine
+DOT_ROWS = 4
 
 
 def _place(builder, array, i, j, kind):
@@ -121,3 +128,91 @@ def add_product(left, right, out):
             _add_1_1(left, right, out, row, column)
             column += 1
         row += 1
+
+
+def _sums_of(builder, vectors):
+    """Return a vector with the sum of each of as many vectors as they have lanes, in order."""
+    lanes, size = len(vectors), len(vectors)
+    kind = ir.VectorType(ir.IntType(32), lanes)
+    while size > 1:  # every vector holds runs of this size, each of which is still to be summed
+        halves = [
+            ir.Constant(kind, [i for i in range(2 * lanes) if i // (size // 2) % 2 == half])
+            for half in (0, 1)
+        ]
+        vectors = [
+            builder.fadd(*(builder.shuffle_vector(one, other, half) for half in halves))
+            for one, other in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
+        size //= 2
+    return vectors[0]
+
+
+def dots_tile(lanes):
+    """Return a function that writes a tile of left @ right.T to an array.
+
+    A vector of partial sums for each cell stays in a register. There are as many cells as lanes,
+    so that in the end their sums fill one vector: with 16 lanes 4 columns, 16 of 32 registers,
+    with 8 lanes 2 columns, 8 of 16.
+    """
+    number, vector = ir.FloatType(), ir.VectorType(ir.FloatType(), lanes)
+    n_columns = lanes // DOT_ROWS
+
+    def code(context, builder, signature, arguments):
+        arrays = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
+        ]
+        row, column = arguments[3:]
+        size = cgutils.unpack_tuple(builder, arrays[0].shape)[1]
+        zero = ir.Constant(size.type, 0)
+        rows = [builder.add(row, ir.Constant(size.type, r)) for r in range(DOT_ROWS)]
+        columns = [builder.add(column, ir.Constant(size.type, c)) for c in range(n_columns)]
+        left, right, out = arrays
+        lefts = [_place(builder, left, r, zero, number) for r in rows]
+        rights = [_place(builder, right, c, zero, number) for c in columns]
+        before, loop = builder.block, builder.append_basic_block("loop")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        k, sums = builder.phi(size.type), [builder.phi(vector) for _ in range(lanes)]
+
+        def values(start):
+            place = builder.bitcast(builder.gep(start, [k]), vector.as_pointer())
+            return builder.load(place, align=4)
+
+        fused = {"flags": ("contract",)}
+        pairs = product(map(values, lefts), map(values, rights))
+        products = [builder.fmul(*pair, **fused) for pair in pairs]
+        after = [builder.fadd(*pair, **fused) for pair in zip(sums, products, strict=True)]
+        following = builder.add(k, ir.Constant(size.type, lanes))
+        for phi, new in zip([k, *sums], [following, *after], strict=True):
+            phi.add_incoming(ir.Constant(phi.type, None), before)
+            phi.add_incoming(new, loop)
+        end = builder.append_basic_block("end")
+        builder.cbranch(builder.icmp_signed("<", following, size), loop, end)
+        builder.position_at_end(end)
+        tile, part = _sums_of(builder, after), ir.VectorType(ir.IntType(32), n_columns)
+        for r, place in enumerate(rows):
+            cells = ir.Constant(part, [r * n_columns + c for c in range(n_columns)])
+            target = _place(builder, out, place, column, ir.VectorType(number, n_columns))
+            builder.store(builder.shuffle_vector(tile, tile, cells), target, align=4)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def write_tile(typing, left, right, out, row, column):
+        return types.void(left, right, out, types.intp, types.intp), code
+
+    return write_tile
+
+
+_write_dots, _DOT_COLUMNS = dots_tile(LANES), LANES // DOT_ROWS
+
+
+@njit(cache=True, nogil=True)
+def write_dots(left, right, out):
+    """Write left (m, k) @ right.T (k, n) to the first n columns of out (m, n or more).
+
+    All are float32 with contiguous rows; m and n are multiples of DOT_ROWS, k of WHOLE_VECTORS.
+    """
+    for column in range(0, right.shape[0], _DOT_COLUMNS):
+        for row in range(0, left.shape[0], DOT_ROWS):
+            _write_dots(left, right, out, row, column)

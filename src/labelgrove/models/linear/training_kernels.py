@@ -11,13 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from labelgrove.models.linear.dense_kernels import (
-    BLOCK,
-    add_block_scores,
-    move_weights,
-    note_change,
-    score_block,
-)
+from labelgrove.models.linear.dense_kernels import BLOCK, move_labels, score_block
 
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
@@ -197,8 +191,8 @@ def solve(
     rows finds no violation. Returns the number of epochs and of rows visited.
 
     ``earlier`` is None, or `EarlierLabels` for a chain. Numba compiles a version for each, and
-    the one for None has no code for chains. So it is with ``dense``, None or `DenseRows` of d
-    columns, whose weights are the d rows before the bias.
+    the one for None has no code for chains. So it is with ``dense``, None or `DenseRows`, whose
+    weights, zero at first too, are the other part of the result.
     """
     if earlier is not None:
         earlier_ptr, earlier_rows, own, link = earlier
@@ -207,13 +201,11 @@ def solve(
     n_labels = len(true_cost)
     width = weights.shape[1]
     if dense is not None:
-        vectors, documents = dense
+        vectors, documents, dense_weights = dense
         d = vectors.shape[1]
-        dense_weights = weights[n_features - d : n_features]
-        block, moved = np.zeros((BLOCK, d), np.float32), np.empty((BLOCK, d), np.float32)
-        dense_scores = np.empty((BLOCK, width), np.float32)
-        changes = np.empty((BLOCK, width), np.float32)
-        size, at, n_moved = 0, 0, 0
+        block = np.zeros((BLOCK, dense_weights.shape[1]), np.float32)
+        products = np.empty((BLOCK, BLOCK), np.float32)
+        dense_scores = np.empty((BLOCK, dense_weights.shape[0]), np.float32)
     start = np.float32(cost * 1e-3) if logistic else ZERO
     # of the row at hand, for each label: these are of rows without it
     sign = np.full(n_labels, -ONE)
@@ -245,16 +237,18 @@ def solve(
                     for c in range(_sees_from(r, own), n_labels):
                         weights[r, c] += link * start * sign[c]
             if dense is not None:
-                for f in range(d):
-                    for c in range(n_labels):
-                        dense_weights[f, c] += vectors[documents[i], f] * start * sign[c]
+                for c in range(n_labels):
+                    for f in range(d):
+                        dense_weights[c, f] += vectors[documents[i], f] * start * sign[c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 sign[true[p]] = -ONE
     score = np.empty(width, np.float32)
     change = np.zeros(width, np.float32)
     seen = np.zeros(n_labels, np.float32)
     touched = np.empty(n_labels, np.int32)
+    steps = np.empty(n_labels, np.float32)
     order = np.arange(n).astype(np.int32)
+    visited = np.empty(n, np.int32)
     due = np.zeros(n, np.int32)
     pause = np.zeros(n, np.int32)
     state = np.uint64(seed)
@@ -264,27 +258,27 @@ def solve(
             state, drawn = _random(state)
             j = np.int64(drawn % np.uint64(i + 1))
             order[i], order[j] = order[j], order[i]
+        n_due = 0
+        for i in order:
+            visited[n_due] = i
+            n_due += due[i] <= epoch
+        visits += n_due
         worst = ZERO
-        before = visits
-        for k in range(n):
-            i = order[k]
-            if due[i] > epoch:
-                continue
-            visits += 1
+        for k in range(n_due):
+            i = visited[k]
             first, last = indptr[i], indptr[i + 1]
             _score(indices, data, first, last, weights, score)
             if earlier is not None:
                 linked = earlier_rows[earlier_ptr[i] : earlier_ptr[i + 1]]
                 _score_earlier(linked, weights, own, link, score, seen)
             if dense is not None:
-                if at == size:
-                    move_weights(moved, changes, n_moved, dense_weights)
-                    at, n_moved = 0, 0
-                    size = score_block(
-                        order, k, due, epoch, vectors, documents, dense_weights, block, dense_scores
+                if k % BLOCK == 0:
+                    score_block(
+                        *(visited[k:n_due], vectors, documents, dense_weights),
+                        *(block, products, dense_scores),
                     )
-                add_block_scores(block, dense_scores, at, moved, changes, n_moved, score)
-                at += 1
+                for c in range(n_labels):
+                    score[c] += dense_scores[k % BLOCK, c]
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = ONE
@@ -320,28 +314,25 @@ def solve(
                         m += 1
                 for t in range(m):
                     alpha[i, touched[t]] += change[touched[t]]
+                    steps[t] = change[touched[t]] * sign[touched[t]]
+                if dense is not None:
+                    move_labels(
+                        *(k % BLOCK, touched[:m], steps),
+                        *(block, products, dense_scores, dense_weights),
+                    )
                 if m * 16 < n_labels:  # very few labels moved: write only theirs
-                    for t in range(m):  # touched[t] is at least t
-                        c = touched[t]
-                        change[t] = change[c] * sign[c]
-                        weights[n_features, c] += change[t]
+                    for t in range(m):
+                        weights[n_features, touched[t]] += steps[t]
                     for p in range(first, last):
                         f = indices[p]
                         v = data[p]
                         for t in range(m):
-                            weights[f, touched[t]] += v * change[t]
+                            weights[f, touched[t]] += v * steps[t]
                     if earlier is not None:
                         for r in linked:
                             for t in range(m):
                                 if touched[t] >= _sees_from(r, own):
-                                    weights[r, touched[t]] += link * change[t]
-                    if dense is not None:
-                        for c in range(n_labels):
-                            score[c] = ZERO
-                        for t in range(m):
-                            score[touched[t]] = change[t]
-                        note_change(block, at - 1, score, moved, changes, n_moved)
-                        n_moved += 1
+                                    weights[r, touched[t]] += link * steps[t]
                 else:
                     for c in range(n_labels):
                         if abs(change[c]) <= small:
@@ -357,9 +348,6 @@ def solve(
                         for r in linked:
                             for c in range(_sees_from(r, own), width):
                                 weights[r, c] += link * change[c]
-                    if dense is not None:
-                        note_change(block, at - 1, change, moved, changes, n_moved)
-                        n_moved += 1
             for p in range(true_ptr[i], true_ptr[i + 1]):
                 c = true[p]
                 sign[c] = -ONE
@@ -367,11 +355,8 @@ def solve(
                 ridge[c] = false_ridge
             if earlier is not None and len(linked):
                 seen[:] = ZERO
-        if dense is not None:
-            move_weights(moved, changes, n_moved, dense_weights)
-            size, at, n_moved = 0, 0, 0
         if worst < tolerance:
-            if visits - before == n:
+            if n_due == n:
                 return epoch + 1, visits
             due[:] = 0  # rows set aside have the last word
     return epochs, visits
