@@ -102,6 +102,12 @@ def test_tiles_of_dot_products_for_every_width_of_registers(lanes):
     np.testing.assert_array_equal(out, wanted)
 
 
+def test_weights_begin_with_a_line_of_the_cache():
+    every = [kernels.zero_weights(n, d) for n, d in ((1, 1), (5, 17), (64, 256))]
+    assert [weights.shape for weights in every] == [(4, 16), (8, 32), (64, 256)]
+    assert all(weights.ctypes.data % 64 == 0 and not weights.any() for weights in every)
+
+
 @quick
 @given(seeds)
 def test_a_block_scores_and_moves_as_row_after_row_would(seed):

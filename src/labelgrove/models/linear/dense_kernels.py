@@ -22,6 +22,7 @@ from labelgrove.models.linear.product_kernels import (
 )
 
 BLOCK = 8  # rows that are scored at once
+LINE = 16  # numbers in a line of the cache
 ZERO = np.float32(0.0)
 
 
@@ -48,10 +49,19 @@ class DenseRows(NamedTuple):
         return self.weights[:n_labels, : self.vectors.shape[1]].copy()
 
 
+@njit(cache=True, nogil=True)
+def aligned_zeros(rows, columns):
+    """Return zeros that begin with a line of the cache: a vector is then never in two of them."""
+    spare = np.zeros(rows * columns + LINE, np.float32)
+    first = -(spare.ctypes.data // spare.itemsize) % LINE
+    return spare[first : first + rows * columns].reshape(rows, columns)
+
+
 def zero_weights(n_labels: int, d: int) -> NDArray[np.float32]:
     """Return weights to begin with, shape (at least n_labels, at least d), that fill tiles."""
-    shape = -(-n_labels // DOT_ROWS) * DOT_ROWS, -(-d // WHOLE_VECTORS) * WHOLE_VECTORS
-    return np.zeros(shape, np.float32)
+    rows, columns = -(-n_labels // DOT_ROWS) * DOT_ROWS, -(-d // WHOLE_VECTORS) * WHOLE_VECTORS
+    weights: NDArray[np.float32] = aligned_zeros(rows, columns)
+    return weights
 
 
 @njit(cache=True, nogil=True)

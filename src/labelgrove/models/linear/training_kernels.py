@@ -11,7 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from labelgrove.models.linear.dense_kernels import BLOCK, move_labels, score_block
+from labelgrove.models.linear.dense_kernels import (
+    BLOCK,
+    aligned_zeros,
+    move_labels,
+    score_block,
+)
 
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
@@ -203,7 +208,7 @@ def solve(
     if dense is not None:
         vectors, documents, dense_weights = dense
         d = vectors.shape[1]
-        block = np.zeros((BLOCK, dense_weights.shape[1]), np.float32)
+        block = aligned_zeros(BLOCK, dense_weights.shape[1])
         products = np.empty((BLOCK, BLOCK), np.float32)
         dense_scores = np.empty((BLOCK, dense_weights.shape[0]), np.float32)
     start = np.float32(cost * 1e-3) if logistic else ZERO
