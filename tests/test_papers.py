@@ -14,21 +14,19 @@ from papers_tables import figure, is_flat, tables
 
 from labelgrove import models
 from labelgrove.models.contract import known_answer
-from labelgrove.models.examples import small_static
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "quality" / "papers.py"
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A small set under the name of a real one, and static vectors of its words."""
+    """A small set under the name of a real one."""
     folder = tmp_path_factory.mktemp("data")
     (folder / "reuters").mkdir()
     for part, n, seed in (("train", 90, 0), ("test", 30, 1)):
         with lzma.open(folder / "reuters" / f"{part}.jsonl.xz", "wt") as file:
             for text, labels in zip(*known_answer(n, seed), strict=True):
                 file.write(json.dumps({"text": text, "labels": labels}) + "\n")
-    small_static(folder)
     return folder
 
 
@@ -45,8 +43,8 @@ def papers(*options):
 
 
 def test_a_short_run_goes_on_and_is_shown(data, tmp_path):
-    words = ["--data", data, "--work", tmp_path, "--vectors", data / "static-vectors"]
-    words += ["--encoder", data / "none", "--threads", 1, "--documents", 80, "--epochs", 2]
+    words = ["--data", data, "--work", tmp_path, "--encoder", data / "none", "--threads", 1]
+    words += ["--documents", 80, "--epochs", 2]
     words += ["--only", "reuters,bonsai,attentionxml,seed-0"]
     file = tmp_path / "papers.jsonl"
     # a kill left half a line, and an earlier call one that is done and one that failed
@@ -143,7 +141,7 @@ def test_what_is_planned():
 
 
 def test_every_network_takes_its_settings():
-    asked = Namespace(vectors="v", encoder="e", words=128, tokens=64, epochs=None)
+    asked = Namespace(encoder="e", tokens=64, frozen=3, epochs=None)
     for task in planned(["arxiv", "seed-0", "paper", "on bonsai"]):
         model, settings = network(task, asked)
         made = models.create(model, **settings) if isinstance(model, str) else model(**settings)
@@ -164,6 +162,6 @@ def test_no_run_is_started_that_would_end_too_late(data, tmp_path):
     (tmp_path / "papers.jsonl").write_text(
         json.dumps(line("attentionxml", "paper", "arxiv", 0.5, run_s=600.0)) + "\n"
     )
-    words = ["--data", data, "--work", tmp_path, "--vectors", "v", "--encoder", "e"]
+    words = ["--data", data, "--work", tmp_path, "--encoder", "e"]
     said = papers(*words, "--minutes", 9, "--only", "reuters,treaderxml,paper,seed-0")
     assert said == "left out, 10 minutes: reuters, seed 0: treaderxml, paper\n"

@@ -1,6 +1,6 @@
 """The five systems trained until their curves are flat: alone, on bonsai, and beside bonsai.
 
-    python benchmarks/quality/papers.py --data DIR --work DIR --vectors FOLDER --encoder FOLDER
+    python benchmarks/quality/papers.py --data DIR --work DIR --encoder FOLDER
         [--only WORD,...] [--minutes N]
     python benchmarks/quality/papers.py --work DIR --tables
 
@@ -39,7 +39,7 @@ SETS = ("reuters", "debtags", "arxiv", "congress", "tibkat")
 SEEDS = (0, 1)
 TRAIN = 4000  # documents
 LINEAR = ("bonsai", "one-vs-rest")
-WORDS = ("attentionxml", "lightattention", "treaderxml")  # these read static vectors of words
+WORDS = ("attentionxml", "lightattention", "treaderxml")  # these read words, with their defaults
 ENCODED = ("aplc-xlnet", "laco")  # these fine-tune a pretrained encoder
 PLAIN, PAPER, CONSENSUS, ON_BONSAI = "plain", "paper", "consensus", "on bonsai"
 READ_TOGETHER = ("reuters", "arxiv")  # sets whose labels LACO can read beside a text, as published
@@ -93,16 +93,14 @@ def _all() -> Iterator[Task]:
 def network(task: Task, asked: argparse.Namespace) -> tuple[str | type[Classifier], dict[str, Any]]:
     """Return the model of a task and what is not default.
 
-    Epochs are so many that patience ends the training, not their number; where the learning rate
-    falls to zero the curve is flat by then.
+    All learning rates fall to zero, so that curves are flat at the end.
     """
     settings: dict[str, Any] = {"first": "bonsai" if task.form == ON_BONSAI else "none"}
     if task.model in WORDS:
-        settings |= {"encoder": f"static:{asked.vectors}", "length": asked.words}
-        return task.model, settings | {"epochs": asked.epochs or 60, "patience": 6}
+        return task.model, settings | ({"epochs": asked.epochs} if asked.epochs else {})
     settings |= {
-        "encoder": str(asked.encoder), "length": asked.tokens, "batch": 16, "encoder_rate": 1e-4,
-        "epochs": asked.epochs or 10, "patience": 4,
+        "encoder": str(asked.encoder), "length": asked.tokens, "frozen": asked.frozen, "batch": 16,
+        "encoder_rate": 1e-4, "epochs": asked.epochs or 5,
     }  # fmt: skip
     if task.model == "laco":
         return _laco(), settings
@@ -211,7 +209,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
-    parser.add_argument("--vectors", type=Path, help="folder of static vectors, for word models")
     parser.add_argument("--encoder", type=Path, help="folder of a pretrained encoder")
     parser.add_argument(
         "--only", default="", metavar="WORD,...",
@@ -224,9 +221,11 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--threads", type=int, default=2, help="default: %(default)s")
     parser.add_argument("--documents", type=int, default=TRAIN, help="to train on; %(default)s")
-    parser.add_argument("--words", type=int, default=128, help="read by word models; %(default)s")
     parser.add_argument("--tokens", type=int, default=64, help="read by encoders; %(default)s")
-    parser.add_argument("--epochs", type=int, help="at most; default: until the curve is flat")
+    parser.add_argument(
+        "--frozen", type=int, default=3, help="lowest layers that do not learn; %(default)s"
+    )
+    parser.add_argument("--epochs", type=int, help="default: those of word models, 5 of encoders")
     parser.add_argument("--tables", action="store_true", help="print what was found, run nothing")
     parser.add_argument("--figure", type=Path, default=HERE / FIGURE, help="of the curves")
     asked = parser.parse_args()
@@ -236,7 +235,7 @@ def main() -> None:
         asked.figure.write_text(figure(found), encoding="utf-8")
         return
     tasks = list(planned([word for word in asked.only.split(",") if word]))
-    missing = [name for name in ("data", "vectors", "encoder") if getattr(asked, name) is None]
+    missing = [name for name in ("data", "encoder") if getattr(asked, name) is None]
     if missing:
         sys.exit(f"give --{missing[0]}, or --tables to print what was found")
     asked.work.mkdir(parents=True, exist_ok=True)
