@@ -141,7 +141,7 @@ def test_what_is_planned():
 
 
 def test_every_network_takes_its_settings():
-    asked = Namespace(encoder="e", tokens=64, frozen=3, epochs=None)
+    asked = Namespace(encoder="e", tokens=64, frozen=3, precision="bf16", epochs=None)
     for task in planned(["arxiv", "seed-0", "paper", "on bonsai"]):
         model, settings = network(task, asked)
         made = models.create(model, **settings) if isinstance(model, str) else model(**settings)

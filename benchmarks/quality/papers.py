@@ -100,7 +100,7 @@ def network(task: Task, asked: argparse.Namespace) -> tuple[str | type[Classifie
         return task.model, settings | ({"epochs": asked.epochs} if asked.epochs else {})
     settings |= {
         "encoder": str(asked.encoder), "length": asked.tokens, "frozen": asked.frozen, "batch": 16,
-        "encoder_rate": 1e-4, "epochs": asked.epochs or 5,
+        "precision": asked.precision, "encoder_rate": 1e-4, "epochs": asked.epochs or 5,
     }  # fmt: skip
     if task.model == "laco":
         return _laco(), settings
@@ -225,6 +225,7 @@ def main() -> None:
     parser.add_argument(
         "--frozen", type=int, default=3, help="lowest layers that do not learn; %(default)s"
     )
+    parser.add_argument("--precision", default="bf16", help="of encoders; %(default)s")
     parser.add_argument("--epochs", type=int, help="default: those of word models, 5 of encoders")
     parser.add_argument("--tables", action="store_true", help="print what was found, run nothing")
     parser.add_argument("--figure", type=Path, default=HERE / FIGURE, help="of the curves")

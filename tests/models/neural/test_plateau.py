@@ -124,4 +124,5 @@ def test_batches_by_the_number_of_documents_unless_a_size_is_given(name):
 @pytest.mark.parametrize("name", ["attentionxml", "lightattention"])
 def test_labels_begin_at_their_frequency_and_words_with_vectors_of_the_corpus(name):
     model = models.create(name)
+    assert model.average_from == 2
     assert (model.prior, model.vectors, model.schedule) == ("frequency", "corpus", "linear")

@@ -51,6 +51,7 @@ class AttentionXml(NeuralClassifier):
     batch = None
     learning_rate = 5e-3
     schedule = "linear"
+    average_from = 2
     prior = "frequency"
     first = "auto"
     units: int = replace(UNITS, default=128)

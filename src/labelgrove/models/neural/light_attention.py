@@ -63,6 +63,7 @@ class LightAttention(NeuralClassifier):
     batch = None
     learning_rate = 5e-3
     schedule = "linear"
+    average_from = 2
     prior = "frequency"
     first = "auto"
     units: int = replace(UNITS, default=128)
