@@ -385,7 +385,9 @@ def test_copies_of_few_texts_do_not_turn_the_ranking_around(times):
         assert {tag.label for tag in tagger.tag(text, k=len(labels))} == {*labels}
 
 
-def test_a_ranker_that_is_worse_where_makers_know_more_is_given_up(monkeypatch):
+@pytest.mark.parametrize(("fixed", "kept"), [(0.4, ["tree"]), (0.6, ["tree", "names"])])
+def test_a_ranker_that_is_worse_where_makers_know_more_is_given_up(monkeypatch, fixed, kept):
+    """What held-out documents rank better takes its place: the tree, or fixed weights."""
     said = Said()
     learn = Ranker.learn.__func__
 
@@ -395,13 +397,18 @@ def test_a_ranker_that_is_worse_where_makers_know_more_is_given_up(monkeypatch):
 
     texts, labels, vocabulary = named(120)
     monkeypatch.setattr(grove_module, "choose_makers", lambda *_: (["tree", "names"], 0.9, 0.5))
+    monkeypatch.setattr(grove_module, "fixed_score", lambda *_: fixed)
     monkeypatch.setattr(Ranker, "learn", classmethod(turned))
     monkeypatch.setattr(Ranker, "boosted", lambda self, *_: self)
     tagger = fitted(texts, labels, vocabulary, run=Run(progress=said))
     assert any("the ranker does not hold" in line for line in said.lines)
-    assert kinds(tagger) == ["tree"]
-    assert tagger.model_.ranker_ is None
-    assert tagger.model_.held_out_ == {"grove": 0.5, "tree": 0.5}
+    assert kinds(tagger) == kept
+    assert tagger.model_.held_out_["grove"] == max(fixed, 0.5)
+    if fixed < 0.5:
+        assert tagger.model_.ranker_ is None
+        return
+    assert not tagger.model_.ranker_.is_learned
+    assert tagger.evaluate(texts, labels)["P@1"] > 0.8, "and not turned around"
 
 
 def test_a_maker_that_finds_nothing_is_left_out():

@@ -126,3 +126,9 @@ def test_labels_begin_at_their_frequency_and_words_with_vectors_of_the_corpus(na
     model = models.create(name)
     assert model.average_from == 2
     assert (model.prior, model.vectors, model.schedule) == ("frequency", "corpus", "linear")
+
+
+@pytest.mark.parametrize(("name", "advised"), [("transformer", True), ("xr-transformer", False)])
+def test_a_first_stage_is_advised_only_where_there_can_be_one(name, advised):
+    told = plateau_note("nDCG@5", [{"score": 0.1}], 0.09, models.create(name), alone=True)
+    assert ("first=bonsai" in told) == advised

@@ -64,6 +64,13 @@ def choose_makers(
     return kinds, score, alone
 
 
+def fixed_score(folds: FoldRankings, Y: csr_array, facts: LabelFacts) -> float:
+    """Return the nDCG@5 of these makers by a ranker that did not learn, arguments as above."""
+    evidence = gather(folds.rankings, facts._replace(counts=folds.counts), folds.fold)
+    odds = Ranker.unlearned(evidence.columns).log_odds(evidence)
+    return float(ndcg(evidence.ranking(odds, Y.shape[0], 5), Y, 5).mean())
+
+
 def _scores(
     folds: FoldRankings, kinds: list[str], Y: csr_array, facts: LabelFacts, seed: int
 ) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelSpace
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.dense import check_dense_weight, dense_view
-from labelgrove.models.grove.choosing import choose_makers
+from labelgrove.models.grove.choosing import choose_makers, fixed_score
 from labelgrove.models.grove.evidence import (
     OF_LABEL,
     OF_MAKER,
@@ -69,7 +69,8 @@ class Grove(Classifier):
     ranker_
         The learned ranker; None if the tree is used alone.
     held_out_
-        nDCG@5 of the ``grove`` and of the ``tree`` alone on documents that neither learned from.
+        nDCG@5 of the ``grove``, of the ``tree`` alone, and of the makers with ``fixed weights``, on
+        documents that none of them learned from.
     facts_
         What is known of the labels.
     later_
@@ -197,18 +198,26 @@ class Grove(Classifier):
     def _check_ranker(self, X: Features, Y: csr_array, context: FitContext) -> None:
         """Give up a ranker that is worse where makers know the documents than where they do not.
 
-        It has learned from few texts what does not hold of others.
+        It has learned from few texts what does not hold of others, such as that whatever the tree
+        names is wrong. What held-out documents rank better takes its place: fixed weights, or the
+        tree alone.
         """
         rows = generator(self.seed, "checking the ranker").permutation(Y.shape[0])[:CHECKED]
         reached = float(ndcg(self._rank(X[rows], 5), Y[rows], 5).mean())
         if reached >= self.held_out_["grove"] or self.keep:
             return
+        tree, fixed = self.held_out_["tree"], self.held_out_["fixed weights"]
+        if fixed > tree:
+            instead = "fixed weights take its place"
+            self.ranker_ = Ranker.unlearned(self._evidence(X[:0]).columns)
+        else:
+            instead = f"the {FIRST} is used alone"
+            self.ranker_, self.makers_ = None, self.makers_[:1]
         context.run.progress.say(
             f"the ranker does not hold: nDCG@5 {reached:.1%} on training documents, less than on "
-            f"held-out ones; the {FIRST} is used alone"
+            f"held-out ones; {instead} (held-out nDCG@5 {max(fixed, tree):.1%})"
         )
-        self.ranker_, self.makers_ = None, self.makers_[:1]
-        self.held_out_ = {"grove": self.held_out_["tree"], "tree": self.held_out_["tree"]}
+        self.held_out_ |= {"grove": max(fixed, tree)}
 
     def refit(self, X: Features, Y: csr_array, *, context: FitContext | None = None) -> Self:
         """Return a grove of the same makers and with the same ranker that learns from these."""
@@ -272,6 +281,7 @@ class Grove(Classifier):
             )
         if kinds != [FIRST] or score > alone:
             self.ranker_ = self._learn_ranker(folds.of(kinds), own)
+            self.held_out_["fixed weights"] = fixed_score(folds.of(kinds), own, self.facts_)
         return kinds
 
     def _learn_ranker(self, folds: FoldRankings, Y: csr_array) -> Ranker:
@@ -305,7 +315,7 @@ class Grove(Classifier):
             later = np.isin(evidence.labels, self.later_)
             chances[later] = np.maximum(chances[later], self._votes(evidence[later]))
         found = evidence.ranking(chances, X.shape[0], k)
-        if self.held_out_:
+        if ranker.is_learned:
             return found
         # a ranker that did not learn puts labels in order; how probable they are makers tell
         surest = np.minimum(evidence.surest([maker.kind for maker in self.makers_]), SURE)

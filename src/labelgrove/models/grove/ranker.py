@@ -129,6 +129,11 @@ class Ranker:
         rounds = len(trial.roots)
         return replace(self, trees=grow(library, evidence.table, true, odds, rounds, seed=seed))
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether documents had a part in it."""
+        return not np.array_equal(self.weights, type(self).unlearned(self.columns).weights)
+
     def log_odds(self, evidence: CandidateEvidence) -> Floats:
         """Return the log odds by logistic regression alone, shape (m,)."""
         return _inputs(evidence.table, self.mean, self.scale) @ self.weights

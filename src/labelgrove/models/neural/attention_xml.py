@@ -102,14 +102,15 @@ class AttentionXml(NeuralClassifier):
         super().check_settings()
         if self.sampler == "uniform" and self.tree == "always":
             raise InputError("sampler='uniform' has no tree: leave out tree='always', or sampler")
-        if self.asks_for_first and not self._allows_first:
+        if self.asks_for_first and not self.allows_first:
             raise InputError(
                 f"first={self.first!r} names the labels that are judged: leave out "
                 "sampler='uniform' and tree='always', or set first='none'"
             )
 
     @property
-    def _allows_first(self) -> bool:
+    def allows_first(self) -> bool:
+        """Whether no other setting says which labels are judged."""
         return self.sampler != "uniform" and self.tree != "always"
 
     def _word_network(self, n_inputs: int) -> BiLSTM:

@@ -115,7 +115,7 @@ class LightAttention(NeuralClassifier):
     def check_settings(self) -> None:
         """Refuse a sampler where a first stage names the labels that are judged."""
         super().check_settings()
-        if self.asks_for_first and not self._allows_first:
+        if self.asks_for_first and not self.allows_first:
             raise InputError(
                 f"first={self.first!r} names the labels that are judged: leave out "
                 f"sampler={self.sampler!r}, or set first='none'"
@@ -129,7 +129,8 @@ class LightAttention(NeuralClassifier):
         return ranges
 
     @property
-    def _allows_first(self) -> bool:
+    def allows_first(self) -> bool:
+        """Whether no other setting says which labels are judged."""
         return bool(self.sampler == self.defaults()["sampler"])
 
     @property

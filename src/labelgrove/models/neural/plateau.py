@@ -60,8 +60,8 @@ def plateau_note(
 
 def _ways_out(settings: NeuralSettings, alone: bool) -> str:
     ways = [f"more epochs (epochs={2 * settings.epochs}) or a smaller batch"]
-    if alone:
-        ways.append("a first stage (first=bonsai), which it starts as good as")
+    if alone and settings.allows_first:
+        ways.append("a first stage (first=bonsai), from whose ranking it starts")
     if settings.form == "words":
         if settings.vectors == "random":
             ways.append("word vectors (vectors=corpus, or a file of GloVe)")

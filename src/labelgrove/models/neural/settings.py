@@ -146,11 +146,11 @@ class NeuralSettings(Training, ReaderSettings):
     @property
     def may_have_first(self) -> bool:
         """Whether there is a first stage, or data may ask for one."""
-        return self.asks_for_first or (self.first == AUTO_FIRST and self._allows_first)
+        return self.asks_for_first or (self.first == AUTO_FIRST and self.allows_first)
 
     @property
-    def _allows_first(self) -> bool:
-        """Whether no other setting says which labels are judged."""
+    def allows_first(self) -> bool:
+        """Whether a first stage may say which labels are judged."""
         return True
 
     def uses_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:

@@ -186,7 +186,8 @@ class TReaderXml(NeuralClassifier):
         check_first(self.first, self.output == "clusters")
 
     @property
-    def _allows_first(self) -> bool:
+    def allows_first(self) -> bool:
+        """Whether no other setting says which labels are judged."""
         return self.output != "clusters"
 
     def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:

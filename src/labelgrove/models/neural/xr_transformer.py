@@ -135,6 +135,11 @@ class XrTransformer(FineTuning, NeuralClassifier):
                 "half; leave it out"
             )
 
+    @property
+    def allows_first(self) -> bool:
+        """False: there is no candidate for a first stage to name."""
+        return False
+
     # --- the half that is fine-tuned --------------------------------------------------------------
 
     def _word_network(self, n_inputs: int) -> BiLSTM:
