@@ -86,6 +86,13 @@ def test_an_unknown_encoding(tmp_path, name):
         read_corpus(path, encoding=name)
 
 
+def test_a_few_accents_are_of_latin_letters(tmp_path):
+    path = tmp_path / "docs.csv"
+    rows = [f"w{i} w{i * 7} päätös tuulivoimä yö,l{i}" for i in range(500)]
+    path.write_bytes("\n".join(["text,labels", *rows]).encode("cp1252"))
+    assert find_encoding(path).name == "windows-1252"
+
+
 def test_what_is_expected_is_tried_first(tmp_path):
     path = tmp_path / "docs.tsv"
     path.write_bytes("text\tlabels\nDeň\ta\n".encode("cp1250"))

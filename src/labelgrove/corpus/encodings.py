@@ -27,6 +27,8 @@ LIKELY = (
     *("windows-1252", "windows-1250", "windows-1251", "windows-1254", "windows-1253"),
     *("windows-1257", "cp932", "gb18030", "big5", "cp949", "windows-1255", "windows-1256"),
 )
+LATIN = ("windows-1252", "windows-1250", "windows-1254", "windows-1257")
+ACCENTS = 0.3  # share of letters that have one, at most, in languages of Latin letters
 ALIKE = 0.01  # difference of two measures of disorder that says nothing
 
 
@@ -187,7 +189,10 @@ def _detected(sample: bytes) -> list[str]:
 
     # a likely one alone at a time: asked for all at once it hides those that read the same
     matches = {}
-    for name in LIKELY:
+    letters = sum(chr(byte).isalpha() for byte in sample if byte < 128)
+    others = sum(byte >= 128 for byte in sample)
+    few = others <= ACCENTS * (letters + others)  # a word with one Greek letter is no word
+    for name in LATIN if few else LIKELY:
         found = from_bytes(sample, cp_isolation=[codecs.lookup(name).name]).best()
         if found is not None:
             matches[name] = (found.chaos, found.coherence, str(found))
@@ -198,9 +203,9 @@ def _detected(sample: bytes) -> list[str]:
     most = max(coherence for _, coherence, _ in near.values())
     best = next(name for name, found in near.items() if found[1] >= most - ALIKE)
     texts = {near[best][2]}
-    others = [
+    also = [
         name
         for name, (_, coherence, text) in near.items()
         if name != best and coherence >= most - ALIKE and text not in texts
     ]
-    return [best, *others]
+    return [best, *also]
