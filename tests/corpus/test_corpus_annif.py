@@ -47,7 +47,7 @@ def test_short_texts_bad_rows(tmp_path):
     corpus = read_corpus(path, on_bad="skip")
     assert [document.text for document in corpus] == ["Wind", "M oon"]
     assert corpus.skipped == 2
-    assert complaint(path, labelled=False).startswith("PATH, line 4: byte 1 of the line")
+    assert complaint(path, labelled=False).startswith("PATH, line 4: the byte 0x")
 
 
 def folder_of(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -97,7 +97,7 @@ def test_folder_bad_rows(tmp_path):
     (tmp_path / "a.key").touch()
     assert complaint(tmp_path).startswith("PATH/b.txt, line 2: the text is not UTF-8")
     (tmp_path / "b.txt").unlink()
-    assert complaint(tmp_path).startswith("PATH/c.key, line 2: byte 1 of the line, 0xff")
+    assert complaint(tmp_path).startswith("PATH/c.key, line 2: the byte 0xff in column 1")
 
 
 def test_folder_for_tagging(tmp_path):

@@ -206,7 +206,7 @@ def test_token_file_cut_short(tokens):
     path.write_text(TRAIN.removesuffix(".W\nuruguay\n"))
     assert "line 9: the line after .I must be .W" in complaint(tokens)
     path.write_bytes(TRAIN.encode().replace(b"uruguay", b"\xff"))
-    assert "0xff, is not UTF-8" in complaint(tokens)
+    assert "0xff in column 1 is not UTF-8" in complaint(tokens)
 
 
 BOMB = b"""<!DOCTYPE newsitem [<!ENTITY a "wind"><!ENTITY b "&a;&a;">]>

@@ -97,20 +97,20 @@ def test_nothing_to_read(tmp_path):
         (b"one", "there are 1 fields, but the header has 2"),
         (b"one,two,three", "there are 3 fields, but the header has 2"),
         (b'"one" x,two', "cannot be divided into fields"),
-        (b"\xffone,two", "field 'text' is not UTF-8"),
-        (b"one,\xe9", "field 'labels' is not UTF-8"),
-        (b'"two\nlines, \xe9",two', "field 'text' is not UTF-8"),
+        (b"\xffone,two", "the byte 0xff in column 1 is not UTF-8; name the encoding"),
+        (b"one,\xe9", "the byte 0xe9 in column 5 is not UTF-8"),
+        (b'"two, \xe9\nlines",two', "the byte 0xe9 in column 7 is not UTF-8"),
         (b"one,two\0", "holds a NUL character"),
     ],
 )
 def test_bad_row(tmp_path, row, expected):
     # the quoted line end makes the fourth line the third row's first
-    path = write(tmp_path, b'text,labels\n"a\nb",c;d\n' + row + b"\nlast\0,e\n")
+    path = write(tmp_path, 'text,labels\n"ä\nö",c;d\n'.encode() + row + b"\nlast\0,e\n")
     message = complaint(path)
     assert message.startswith("FILE, line 4: ")
     assert expected in message
     corpus = read_corpus(path, on_bad="skip")
-    assert list(corpus) == [Document("a\nb", ("c", "d")), Document("last ", ("e",))]
+    assert list(corpus) == [Document("ä\nö", ("c", "d")), Document("last ", ("e",))]
     assert corpus.skipped == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,8 +65,9 @@ def combine(
     }
     combined = Tagger.combine([*taggers.values()])
     combined.set_threads(threads)
-    held = reading.open(valid) if valid else None
-    documents = reading.open(test, labelled=False) if test else None
+    opened = partial(reading.open, remembered=combined.learned_.reading, progress=progress)
+    held = opened(valid) if valid else None
+    documents = opened(test, labelled=False) if test else None
     if held is not None:
         combined.calibrate(held, progress=progress)
     combined.save(out, overwrite=overwrite, progress=progress)

@@ -137,6 +137,7 @@ def _on_one_set(
     from labelgrove.evaluation import check_metrics
     from labelgrove.report.comparison import METRICS, compare, ranking_depth
     from labelgrove.report.contestants import ask_saved
+    from labelgrove.tagger.saving import read_reading
 
     assert test is not None
     if len(folders) < 2:
@@ -145,8 +146,11 @@ def _on_one_set(
         )
     check_different(folders)
     metrics = check_metrics(asked.metrics or METRICS)
-    corpus = reading.open(test)
     progress = options.open_progress(asked.quiet)
+    readings = [read_reading(folder) for folder in folders]
+    # one way for all, of the first tagger that does not take files as they usually are
+    remembered = next(filter(None, readings), {})
+    corpus = reading.open(test, remembered=remembered, progress=progress)
     contestants = ask_saved(
         folders,
         corpus,

@@ -45,7 +45,7 @@ def evaluate(
     progress = options.open_progress(quiet)
     tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
-    corpus = reading.open(source)
+    corpus = reading.open(source, remembered=tagger.learned_.reading, progress=progress)
     chosen = options.read_threshold(threshold)
     if report is None:
         scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)

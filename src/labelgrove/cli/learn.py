@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,8 +60,9 @@ def learn(
     before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     before.model_.check_remembers()
     before.set_threads(threads)
-    corpus = reading.open(source)
-    judged = reading.open(test) if test else None
+    opened = partial(reading.open, remembered=before.learned_.reading, progress=progress)
+    corpus = opened(source)
+    judged = opened(test) if test else None
     if test is not None and is_same(source, test):
         warn(
             f"--test {test} is what it learns from: scores will tell what it remembers, not how "

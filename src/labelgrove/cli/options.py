@@ -61,19 +61,37 @@ class ReadingOptions:
     format: Annotated[
         str | None,
         _input(
-            "Form of the input, where the suffix does not tell: jsonl, csv, tsv, parquet, annif, "
-            "annif-folder, svmlight, raw, rcv1-train, rcv1-test, lshtc, lshtc-text."
+            "Form of the input, where the suffix does not tell: jsonl, csv, tsv, xlsx, parquet, "
+            "annif, annif-folder, svmlight, raw, rcv1-train, rcv1-test, lshtc, lshtc-text."
         ),
     ] = None
-    text_field: Annotated[str, _input("Field of the text.")] = "text"
-    labels_field: Annotated[str, _input("Field of the labels.")] = "labels"
-    id_field: Annotated[str, _input("Field of the document's id.")] = "id"
+    text_field: Annotated[
+        str | None,
+        _input("Field of the text; 'text' by default. A number where there is no header."),
+    ] = None
+    labels_field: Annotated[str | None, _input("Field of the labels; 'labels' by default.")] = None
+    id_field: Annotated[str | None, _input("Field of the document's id; 'id' by default.")] = None
     separator: Annotated[
-        str | None, _input("What separates the labels of a document in a CSV or TSV.")
+        str | None, _input("What separates the labels of a document in a table.")
+    ] = None
+    encoding: Annotated[
+        str | None,
+        _input(
+            "Encoding of a table or of JSON lines, such as windows-1252 or utf-16; auto reads the "
+            "whole file to find it, otherwise its beginning is looked at."
+        ),
+    ] = None
+    sheet: Annotated[str | None, _input("Sheet of an Excel workbook; the first by default.")] = None
+    no_header: Annotated[
+        bool | None,
+        _input(
+            "The first row of a table is a document; columns are 1, 2, ...", "--no-header/--header"
+        ),
     ] = None
     no_quotes: Annotated[
-        bool, _input("Quotes in a CSV or TSV are ordinary characters.", "--no-quotes")
-    ] = False
+        bool | None,
+        _input("Quotes in a CSV or TSV are ordinary characters.", "--no-quotes/--quotes"),
+    ] = None
     matrix: Annotated[
         Path | None, _input("The .npz file with the labels of raw texts; found by name otherwise.")
     ] = None
@@ -86,27 +104,63 @@ class ReadingOptions:
         told: list[str] = []
         for field in fields(self):
             value = getattr(self, field.name)
-            if value != field.default:
-                option = f"--{field.name.replace('_', '-')}"
-                told += [option] if value is True else [option, str(value)]
+            if value == field.default:
+                continue
+            option = f"--{field.name.replace('_', '-')}"
+            if value is False:
+                option = option.replace("--no-", "--")
+            told += [option] if isinstance(value, bool) else [option, str(value)]
         return told
 
-    def open(self, source: Path, *, labelled: bool = True) -> Corpus:
-        """Open a corpus; with ``labelled=False`` its documents need no labels."""
-        from labelgrove.corpus import read_corpus
+    def open(
+        self,
+        source: Path,
+        *,
+        labelled: bool = True,
+        remembered: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> Corpus:
+        """Open a corpus.
 
-        return read_corpus(
+        Parameters
+        ----------
+        source
+            The file or folder.
+        labelled
+            False if its documents need no labels.
+        remembered
+            How the files of a tagger's training were read; options win over it.
+        progress
+            Where it is said what was found out about the file.
+        """
+        from labelgrove.corpus import read_like
+
+        given: dict[str, Any] = {
+            "format": self.format,
+            "text": self.text_field,
+            "labels": self.labels_field,
+            "id": self.id_field,
+            "separator": self.separator,
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.no_header is not None:
+            given["header"] = not self.no_header
+        if self.no_quotes is not None:
+            given["quote"] = None if self.no_quotes else '"'
+        corpus = read_like(
             source,
-            format=self.format,
-            text=self.text_field,
-            labels=self.labels_field,
-            id=self.id_field,
-            separator=self.separator,
-            quote=None if self.no_quotes else '"',
+            remembered or {},
+            given,
             matrix=self.matrix,
             on_bad="skip" if self.skip_bad else "stop",
             labelled=labelled,
         )
+        if progress is not None:
+            for note in corpus.notes:
+                progress.say(f"{source}: {note}")
+        return corpus
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:

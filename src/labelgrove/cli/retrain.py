@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,8 +84,9 @@ def retrain(
     before = Tagger.load(folder, progress=progress, require_signature=require_signature)
     check_retrains(before.learned_)
     before.set_threads(threads)
-    corpus = reading.open(source)
-    judged = reading.open(test) if test else None
+    opened = partial(reading.open, remembered=before.learned_.reading, progress=progress)
+    corpus = opened(source)
+    judged = opened(test) if test else None
     said = read_feedback(files)
     lesson = _plan(said, corpus, judged, progress)
     _warn(lesson, before, folder, source, test)

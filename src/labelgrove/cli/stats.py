@@ -27,8 +27,10 @@ def stats(
     from labelgrove.text import tokenize
 
     json_file.check(json_to)
-    corpus, held = reading.open(train), reading.open(test) if test else None
-    result = statistics(corpus, held, words=tokenize, progress=options.open_progress(quiet))
+    progress = options.open_progress(quiet)
+    corpus = reading.open(train, progress=progress)
+    held = reading.open(test, progress=progress) if test else None
+    result = statistics(corpus, held, words=tokenize, progress=progress)
     options.say_skipped(corpus, held)
     names = {"train": str(train), "test": str(test) if test else None}
     json_file.write(json_to, names | result.record())

@@ -46,7 +46,11 @@ def tag(
     progress = options.open_progress(quiet or text is not None)
     tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)
-    corpus = reading.open(source, labelled=False) if source else Corpus.from_lists([text or ""])
+    if source is None:
+        corpus: Corpus = Corpus.from_lists([text or ""])
+    else:
+        remembered = tagger.learned_.reading
+        corpus = reading.open(source, labelled=False, remembered=remembered, progress=progress)
     chosen = options.read_threshold(threshold)
     if note := untuned_note(tagger.learned_, chosen):
         progress.say(note)

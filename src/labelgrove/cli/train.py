@@ -17,6 +17,7 @@ from labelgrove.cli.terminal import show
 from labelgrove.core.errors import InputError, StoppedError
 
 if TYPE_CHECKING:
+    from labelgrove.core.progress import Progress
     from labelgrove.core.types import Estimate, Run
     from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
@@ -106,8 +107,8 @@ def train(
     if not estimate:
         storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
-    corpus = _documents(source, labels, reading)
-    held = reading.open(valid) if valid else None
+    corpus = _documents(source, labels, reading, progress)
+    held = reading.open(valid, progress=progress) if valid else None
     given = {"device": device, "precision": precision}
     settings = [*(settings or []), *(f"{key}={json.dumps(v)}" for key, v in given.items() if v)]
     tagger = _tagger(read_recipe(recipe), settings, corpus, model, validation, seed, threads)
@@ -181,10 +182,14 @@ def learn_and_save(
 def tell(tagger: Tagger, out: Path) -> None:
     """Show how good a tagger is on held-out documents, and where it is."""
     from labelgrove.cli.tables import print_scores
+    from labelgrove.corpus.remembered import option_words
 
     if tagger.scores_:
         print_scores(f"{tagger.model_.name} on held-out documents, %", tagger.scores_)
         show(tagger.learned_.told_thresholds())
+    if tagger.learned_.reading:
+        words = " ".join(option_words(tagger.learned_.reading))
+        show(f"files for it will be read as this one was, unless options say otherwise: {words}")
     show(f"saved to {out}")
 
 
@@ -214,12 +219,14 @@ def _check_run(run: Run, overwrite: bool) -> None:
         )
 
 
-def _documents(source: Path | None, labels: Path | None, reading: options.ReadingOptions) -> Corpus:
+def _documents(
+    source: Path | None, labels: Path | None, reading: options.ReadingOptions, progress: Progress
+) -> Corpus:
     """Open the training documents; where there are none, names of labels must be given."""
     from labelgrove.corpus import read_corpus
 
     if source is not None:
-        return reading.open(source)
+        return reading.open(source, progress=progress)
     if labels is None:
         raise typer.BadParameter(
             "give a file of documents with labels, or --labels with a vocabulary to begin without "

@@ -100,8 +100,8 @@ def tune(
     wanted |= {name: wanted.pop(key) for name in OF_TEXT if (key := f"text.{name}") in wanted}
     share = base.get("validation", SHARE) if validation is None else validation
     out, progress = out.resolve(), options.open_progress(quiet)
-    corpus = reading.open(source)
-    held = reading.open(valid) if valid else None
+    corpus = reading.open(source, progress=progress)
+    held = reading.open(valid, progress=progress) if valid else None
     result = search(
         corpus,
         model=base.get("model", "bonsai") if model is None else model,

@@ -45,6 +45,7 @@ class BadRowError(InputError):
     def __init__(self, message: str, file: str, line: int | None = None) -> None:
         place = file if line is None else f"{file}, line {line}"
         super().__init__(f"{place}: {message}")
+        self.problem = message
         self.file = file
         self.line = line
 

@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.extras import need
+from labelgrove.core.recoding import UTF8, Recoded
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 CHUNK = 1 << 18
@@ -49,15 +50,15 @@ def check_file(path: Path) -> None:
         raise InputError(f"{path} is not a file; it must be one, since it is read more than once")
 
 
-def lines(path: Path, advice: str = ONE_DOCUMENT) -> Iterator[bytes]:
-    """Yield the lines of a file with their line ends, without a byte order mark.
+def lines(path: Path, advice: str = ONE_DOCUMENT, encoding: str = UTF8) -> Iterator[bytes]:
+    """Yield the lines of a file as UTF-8, with their line ends, without a byte order mark.
 
     A file that cannot be opened or decompressed raises, and so does one with a line of more than
     `LINE` bytes; the error has the number of the line, and ``advice`` what to do about it.
     """
     number = 0
     try:
-        with _opened(path) as stream:
+        with _opened(path, encoding) as stream:
             for line in iter(partial(stream.readline, LINE + 1), b""):
                 if len(line) > LINE:
                     raise _too_long(path, number + 1, advice)
@@ -77,8 +78,28 @@ def lines(path: Path, advice: str = ONE_DOCUMENT) -> Iterator[bytes]:
             str(path),
             number + 1,
         ) from error
+    except UnicodeDecodeError as error:
+        byte = f"the byte 0x{error.object[error.start]:02x}" if error.object else "the end"
+        raise BadRowError(
+            f"{byte} is not {encoding} ({error.reason}): the file is cut short or of another "
+            "encoding; name that (--encoding NAME), or let it be found (--encoding auto)",
+            str(path),
+            number + 1,
+        ) from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """Yield a file in pieces of `CHUNK` bytes, decompressed; what is damaged ends it.
+
+    It is for a look at a file that is read as a whole behind that, and then raises.
+    """
+    try:
+        with _opened(path) as stream:
+            yield from iter(partial(stream.read, CHUNK), b"")
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, _DamagedError, OSError):
+        return
 
 
 def content(path: Path, most: int = WHOLE) -> bytes:
@@ -108,7 +129,17 @@ def _without_mark(line: bytes, path: Path) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path, encoding: str = UTF8) -> Iterator[IO[bytes]]:
+    with _unpacked(path) as stream:
+        if encoding == UTF8:
+            yield stream
+            return
+        with io.BufferedReader(Recoded(stream, encoding), CHUNK) as recoded:
+            yield recoded
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
     kind = path.suffix.lower()
     with path.open("rb") as file:
         raw: Any

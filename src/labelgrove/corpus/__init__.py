@@ -3,7 +3,9 @@
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.corrected import Corrected, Feedback, read_feedback
-from labelgrove.corpus.reading import FORMATS, read_corpus
+from labelgrove.corpus.formats import FORMATS
+from labelgrove.corpus.reading import read_corpus
+from labelgrove.corpus.remembered import read_like
 from labelgrove.corpus.splits import iterative_stratification, split
 from labelgrove.corpus.statistics import CurvePoint, Statistics, statistics
 
@@ -18,6 +20,7 @@ __all__ = [
     "iterative_stratification",
     "read_corpus",
     "read_feedback",
+    "read_like",
     "split",
     "statistics",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,11 @@ class Corpus(ABC):
         ``number:value`` separated by spaces.
     position
         While it is read, the row of the latest document, counted from 1 with the bad ones.
+    notes
+        What was found out about its file and may be wrong, such as the encoding.
+    reading
+        The arguments of `read_corpus` by which its file was read, without those that are as by
+        default; a tagger keeps them for files that come later.
 
     Examples
     --------
@@ -43,11 +49,19 @@ class Corpus(ABC):
     name: str
     featurizer: str | None = None
     position: int = 0
+    notes: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = MappingProxyType({})
     _skipped: int = 0
 
     @abstractmethod
     def __iter__(self) -> Iterator[Document]:
         """Read from the first document on."""
+
+    def look(self) -> None:  # noqa: B027 - most corpora have nothing to find out
+        """Find out how the file is laid out; a `LayoutError` tells that a column is missing.
+
+        What is found is in ``notes``. Reading does the same; this comes before any work.
+        """
 
     @property
     def skipped(self) -> int:
@@ -104,6 +118,7 @@ class _Part(Corpus):
     ) -> None:
         self.name = name
         self.featurizer = whole.featurizer
+        self.reading = whole.reading
         self._whole, self._keep = whole, keep
 
     @property
@@ -126,6 +141,10 @@ class _Part(Corpus):
 
     def _other_length(self, length: str) -> InputError:
         return InputError(f"{self._whole.name} has {length} it was divided by; divide it again")
+
+
+class LayoutError(BadRowError):
+    """A file has not the columns, or the sheet, that were asked for."""
 
 
 class CorpusReader(Corpus):

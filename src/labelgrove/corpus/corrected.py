@@ -111,6 +111,7 @@ class Corrected(Corpus):
     ) -> None:
         self.name = f"{corpus.name} with feedback"
         self.featurizer = corpus.featurizer
+        self.reading = corpus.reading
         self._corpus, self._feedback, self._without = corpus, feedback, without
 
     @property

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import check_file, lines
+from labelgrove.core.recoding import UTF8
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import Fields, RowError, Separator, decoded, shown
+from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.rows import (
+    Fields,
+    MissingFieldError,
+    RowError,
+    Separator,
+    decoded,
+    shown,
+)
 
+FIRST = 100  # rows of which one must have the fields
 LONG_NUMBER = "a number has thousands of digits and must be a string"
 
 
@@ -33,6 +43,8 @@ class JsonLines(CorpusReader):
         What stands between labels in a string; None if labels must be lists.
     on_bad
         ``"stop"`` or ``"skip"``.
+    encoding
+        The encoding of the file.
 
     Examples
     --------
@@ -50,20 +62,41 @@ class JsonLines(CorpusReader):
         fields: Fields | None = None,
         separator: str | None = None,
         on_bad: str = "stop",
+        encoding: str = UTF8,
     ) -> None:
         super().__init__(str(path), on_bad)
         check_file(path)
         self._path = path
         self._fields = fields or Fields()
         self._separator = None if separator is None else Separator(separator)
+        self._encoding = encoding
 
-    def _rows(self) -> Iterator[Document | BadRowError]:
-        fields: Fields | None = None
-        for number, line in enumerate(lines(self._path), 1):
+    def look(self) -> None:
+        """Raise a `LayoutError` if none of the first rows has the fields that are wanted."""
+        first: LayoutError | None = None
+        rows = enumerate(lines(self._path, encoding=self._encoding), 1)
+        for number, line in islice(rows, FIRST):
             if line.isspace():
                 continue
             try:
-                row = _parsed(line)
+                row = _parsed(line, self._encoding)
+                _adapted(self._fields, row).check(row)
+            except MissingFieldError as problem:
+                first = first or LayoutError(str(problem), self.name, number)
+            except RowError:
+                return  # a bad row, which reading counts or raises
+            else:
+                return
+        if first is not None:
+            raise first
+
+    def _rows(self) -> Iterator[Document | BadRowError]:
+        fields: Fields | None = None
+        for number, line in enumerate(lines(self._path, encoding=self._encoding), 1):
+            if line.isspace():
+                continue
+            try:
+                row = _parsed(line, self._encoding)
                 if fields is None:
                     fields = _adapted(self._fields, row)
                 yield fields.document(row, self._separator)
@@ -71,8 +104,8 @@ class JsonLines(CorpusReader):
                 yield BadRowError(str(problem), self.name, number)
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    text = decoded(line)
+def _parsed(line: bytes, encoding: str) -> dict[str, Any]:
+    text = decoded(line, encoding)
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:

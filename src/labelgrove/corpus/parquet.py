@@ -9,9 +9,16 @@ from typing import Any
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import LINE, check_file
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader
+from labelgrove.corpus.base import CorpusReader, LayoutError
 from labelgrove.corpus.parquet_batches import batches, row_bytes
-from labelgrove.corpus.rows import Fields, RowError, Separator, guess_separator, sampled
+from labelgrove.corpus.rows import (
+    Fields,
+    MissingFieldError,
+    RowError,
+    Separator,
+    guess_separator,
+    sampled,
+)
 
 
 class Parquet(CorpusReader):
@@ -53,6 +60,10 @@ class Parquet(CorpusReader):
         self._fields = fields or Fields()
         self._separator = None if separator is None else Separator(separator)
 
+    def look(self) -> None:
+        """Raise a `LayoutError` if a column is missing."""
+        next(self._records(), None)
+
     def _rows(self) -> Iterator[Document | BadRowError]:
         separator = self._find_separator()
         for number, row in enumerate(self._records(), 1):
@@ -85,6 +96,8 @@ class Parquet(CorpusReader):
     def _check(self, present: list[str]) -> None:
         try:
             self._fields.check(present)
+        except MissingFieldError as problem:
+            raise LayoutError(str(problem), self.name) from problem
         except RowError as problem:
             raise BadRowError(str(problem), self.name) from problem
 

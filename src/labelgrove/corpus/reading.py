@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from labelgrove.core.errors import InputError, UnknownNameError
-from labelgrove.core.files import check_file, lines, suffix
-from labelgrove.corpus.annif import AnnifFolder, AnnifTable, is_annif_line
-from labelgrove.corpus.base import Corpus
+from labelgrove.core.files import check_file
+from labelgrove.core.recoding import UTF8, codec_name
+from labelgrove.corpus.annif import AnnifFolder, AnnifTable
+from labelgrove.corpus.base import Corpus, LayoutError
+from labelgrove.corpus.encodings import AUTO, FoundEncoding, find_encoding
+from labelgrove.corpus.excel import ExcelSheet
+from labelgrove.corpus.formats import FORMATS, format_of
 from labelgrove.corpus.jsonl import JsonLines
 from labelgrove.corpus.lshtc import LshtcFeatures, LshtcTexts
 from labelgrove.corpus.memory import Frame, HuggingFace, Lists
 from labelgrove.corpus.parquet import Parquet
 from labelgrove.corpus.rcv1 import Rcv1
-from labelgrove.corpus.repository import FeatureLines, RawTexts, is_header
+from labelgrove.corpus.repository import FeatureLines, RawTexts
 from labelgrove.corpus.rows import Fields
 from labelgrove.corpus.tables import TableFile
 
-FORMATS = (
-    *("jsonl", "csv", "tsv", "parquet", "annif", "annif-folder", "svmlight", "raw"),
-    *("rcv1-train", "rcv1-test", "lshtc", "lshtc-text"),
-)
-SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".txt": "raw",
+ENCODED = ("jsonl", "csv", "tsv")  # forms that come in other encodings than UTF-8
+GUESSED = ("csv", "tsv")  # of which nothing says that they are UTF-8
+DELIMITERS = (",", ";", "\t")
+USUAL: dict[str, Any] = {
+    **{"format": None, "text": "text", "labels": "labels", "id": "id", "separator": None},
+    **{"quote": '"', "encoding": UTF8, "sheet": None, "header": True},
 }
 OnBad: TypeAlias = Literal["stop", "skip"]
 
@@ -52,17 +47,22 @@ def read_corpus(
     matrix: str | os.PathLike[str] | None = None,
     on_bad: OnBad = "stop",
     labelled: bool = True,
+    encoding: str | None = None,
+    likely_encoding: str | None = None,
+    sheet: str | None = None,
+    header: bool = True,
 ) -> Corpus:
     r"""Return a corpus over a file, a folder or data in memory; documents are read on demand.
 
     Without ``format`` the suffix decides, before ``.gz``, ``.xz`` or ``.zst``: ``.jsonl``,
-    ``.ndjson`` and ``.json`` are JSON lines, ``.csv`` and ``.tsv`` tables with a header,
+    ``.ndjson`` and ``.json`` are JSON lines, ``.csv``, ``.tsv`` and ``.xlsx`` tables with a header,
     ``.parquet`` and ``.pq`` Parquet, ``.svm``, ``.svmlight`` and ``.libsvm`` the extreme
     classification repository's features. Two suffixes need a look at the first line: a ``.tsv``
     whose first line has URIs in angle brackets as its second field is Annif's, and a ``.txt``
-    whose first line is three numbers holds features, any other raw texts, one a line. A folder
-    is Annif's. The files of RCV1 and of the LSHTC challenges are read only by ``format``: see
-    `labelgrove.corpus.rcv1.Rcv1` and `labelgrove.corpus.lshtc`.
+    whose first line is three numbers holds features, one whose first line has tabs and is UTF-16
+    or names the field of the text is a table, as Excel writes it, any other holds raw texts, one
+    a line. A folder is Annif's. The files of RCV1 and of the LSHTC challenges are read only by
+    ``format``: see `labelgrove.corpus.rcv1.Rcv1` and `labelgrove.corpus.lshtc`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def read_corpus(
         A path, a pandas data frame, a ``datasets.Dataset``, a pair (texts, labels), or a corpus,
         which is returned as it is.
     format
-        One of ``jsonl``, ``csv``, ``tsv``, ``parquet``, ``annif``, ``annif-folder``,
+        One of ``jsonl``, ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``annif``, ``annif-folder``,
         ``svmlight``, ``raw``, ``rcv1-train``, ``rcv1-test``, ``lshtc``, ``lshtc-text``.
     text
         The field of the text, or a list of fields whose texts are joined by line ends.
@@ -89,6 +89,16 @@ def read_corpus(
         What happens at a bad row: ``"stop"`` raises, ``"skip"`` leaves it out and counts it.
     labelled
         False where labels are not wanted, as for tagging: they may be missing and are not read.
+    encoding
+        The encoding of a file of JSON lines or a table. When None, a byte order mark tells, or
+        the file is UTF-8, or, if the first MiB of a table is not, its letters tell; what was
+        found is in `Corpus.notes`. ``"auto"`` reads the whole file to be sure.
+    likely_encoding
+        What is tried first where a file is not UTF-8.
+    sheet
+        The name of the sheet of an Excel workbook; the first when None.
+    header
+        False for a table whose first row is a document; fields are called ``"1"``, ``"2"``, ...
 
     Examples
     --------
@@ -111,52 +121,87 @@ def read_corpus(
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, fields, separator, on_bad)
     path = Path(source)
-    kind = format or _format(path)
+    kind = format or format_of(path, fields, encoding, header=header)
+    found = _encoding(path, kind, encoding, likely_encoding)
+    if sheet is not None and kind != "xlsx":
+        raise LayoutError(f"there are no sheets in a file of the form {kind}", str(path))
+    npz = None if matrix is None else Path(matrix)
+    how = _Options(fields, separator, quote, npz, on_bad, found.name, sheet, header)
+    corpus = _of_kind(kind, path, how)
+    told: dict[str, Any] = {"format": format}
+    told |= {
+        "text": text if isinstance(text, str) else list(text),
+        "labels": labels,
+        "id": id,
+        "separator": separator,
+    }
+    told |= {"quote": quote, "encoding": found.name, "sheet": sheet, "header": header}
+    if kind.startswith("rcv1"):  # which names one of two files
+        told["format"] = None
+    corpus.reading = {name: value for name, value in told.items() if value != USUAL[name]}
+    corpus.notes = (found.note,) if found.note else ()
+    return corpus
+
+
+def _encoding(path: Path, kind: str, wanted: str | None, likely: str | None) -> FoundEncoding:
+    if kind in ENCODED:
+        check_file(path)
+        return find_encoding(path, wanted, expected=likely, guess=kind in GUESSED)
+    if wanted is not None and wanted != AUTO and codec_name(wanted) != UTF8:
+        raise InputError(
+            f"{path} is of the form {kind}, of which the encoding is known; --encoding is for "
+            "tables and JSON lines"
+        )
+    return FoundEncoding(UTF8)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a file is read, whatever its form; see `read_corpus`."""
+
+    fields: Fields
+    separator: str | None
+    quote: str | None
+    matrix: Path | None
+    on_bad: OnBad
+    encoding: str
+    sheet: str | None
+    header: bool
+
+
+def _of_kind(kind: str, path: Path, how: _Options) -> Corpus:
+    """Return the corpus over a file or folder of a form."""
+    labelled = how.fields.labelled
     if kind == "jsonl":
-        return JsonLines(path, fields, separator, on_bad)
-    if kind == "csv":
-        return TableFile(path, (",", ";", "\t"), fields, separator, quote, on_bad)
-    if kind == "tsv":
-        return TableFile(path, ("\t",), fields, separator, quote, on_bad)
+        return JsonLines(path, how.fields, how.separator, how.on_bad, how.encoding)
+    if kind in ("csv", "tsv"):
+        return TableFile(
+            path,
+            DELIMITERS if kind == "csv" else ("\t",),
+            how.fields,
+            how.separator,
+            how.quote,
+            how.on_bad,
+            how.encoding,
+            how.header,
+        )
+    if kind == "xlsx":
+        return ExcelSheet(path, how.fields, how.separator, how.on_bad, how.sheet, how.header)
     if kind == "parquet":
-        return Parquet(path, fields, separator, on_bad)
+        return Parquet(path, how.fields, how.separator, how.on_bad)
     if kind == "annif":
-        return AnnifTable(path, labelled, on_bad)
+        return AnnifTable(path, labelled, how.on_bad)
     if kind == "annif-folder":
-        return AnnifFolder(path, labelled, on_bad)
+        return AnnifFolder(path, labelled, how.on_bad)
     if kind == "svmlight":
-        return FeatureLines(path, on_bad)
+        return FeatureLines(path, how.on_bad)
     if kind in ("rcv1-train", "rcv1-test"):
-        return Rcv1(path, kind.removeprefix("rcv1-"), labelled, on_bad)
+        return Rcv1(path, kind.removeprefix("rcv1-"), labelled, how.on_bad)
     if kind == "lshtc":
-        return LshtcFeatures(path, on_bad)
+        return LshtcFeatures(path, how.on_bad)
     if kind == "lshtc-text":
-        return LshtcTexts(path, labelled, on_bad)
-    return RawTexts(path, None if matrix is None else Path(matrix), labelled, on_bad)
-
-
-def _format(path: Path) -> str:
-    if path.is_dir():
-        if any(path.glob("*.txt")) and not any(path.glob("*.npz")):
-            return "annif-folder"
-        raise InputError(
-            f"{path} is a folder without .txt and .key files; name a file in it, or the format "
-            "of the folder: rcv1-train, rcv1-test"
-        )
-    check_file(path)
-    kind = SUFFIXES.get(suffix(path))
-    if kind is None:
-        raise InputError(
-            f"the suffix of {path} is not known; rename it (known: {', '.join(SUFFIXES)}, "
-            f"also with .gz, .xz, .zst) or give the format: {', '.join(FORMATS)}"
-        )
-    if kind in ("tsv", "raw"):
-        first = next(lines(path), b"").decode("utf-8", "replace").rstrip("\r\n")
-        if kind == "tsv" and is_annif_line(first):
-            return "annif"
-        if kind == "raw" and is_header(first):
-            return "svmlight"
-    return kind
+        return LshtcTexts(path, labelled, how.on_bad)
+    return RawTexts(path, how.matrix, labelled, how.on_bad)
 
 
 def _in_memory(source: Any, fields: Fields, separator: str | None, on_bad: OnBad) -> Corpus:

@@ -17,6 +17,7 @@ from numbers import Integral
 from typing import Any
 
 from labelgrove.core.files import LINE
+from labelgrove.core.recoding import UTF8
 from labelgrove.core.types import Document
 
 DIGITS = 100  # of a number; no label, feature or document needs more
@@ -26,15 +27,37 @@ class RowError(Exception):
     """What is wrong with a row, to be completed by its file and line."""
 
 
-def decoded(line: bytes) -> str:
-    """Return a line as text, or raise a `RowError` that names the first bad byte."""
+class MissingFieldError(RowError):
+    """A field that should be there is not: the file is of another layout, no row is bad."""
+
+
+def decoded(line: bytes, encoding: str | None = None) -> str:
+    """Return a line as text, or raise a `RowError` that names the first bad byte.
+
+    Parameters
+    ----------
+    line
+        A line in UTF-8, as `labelgrove.core.files.lines` yields it.
+    encoding
+        What it was before; None where the file must be UTF-8.
+    """
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise RowError(
-            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not UTF-8; "
-            "convert the file to UTF-8"
-        ) from error
+        raise RowError(undecodable(line, error.start, encoding)) from error
+
+
+def undecodable(line: bytes, start: int, encoding: str | None) -> str:
+    """Return the error message for a byte that is not of an encoding."""
+    column = len(line[:start].decode("utf-8", "replace")) + 1
+    way_out = "convert the file to UTF-8"
+    if encoding is not None:
+        way_out = (
+            "name the encoding of the file (--encoding windows-1252), let it be found "
+            "(--encoding auto), or skip such rows (--skip-bad)"
+        )
+    name = "UTF-8" if encoding in (None, UTF8) else encoding
+    return f"the byte 0x{line[start]:02x} in column {column:,} is not {name}; {way_out}"
 
 
 def whole_number(digits: str | bytes) -> int:
@@ -71,14 +94,13 @@ class Fields:
         return [*texts, self.labels, *([self.id] if self.id is not None else [])]
 
     def check(self, present: Collection[str]) -> None:
-        """Raise a `RowError` for the first field that should be there and is not."""
+        """Raise a `MissingFieldError` for the first field that should be there and is not."""
         for name in self.names():
             optional = (name == self.labels and not self.labelled) or (name == self.id == "id")
             if name not in present and not optional:
                 option = "labels" if name == self.labels else "id" if name == self.id else "text"
-                shown = ", ".join(repr(field) for field in present) or "none"
-                raise RowError(
-                    f"there is no field {name!r}; the fields are {shown}; "
+                raise MissingFieldError(
+                    f"there is no field {name!r}; the fields are {_listed(present)}; "
                     f"name the one that holds the {option} ({option}=..., --{option}-field)"
                 )
             if list(present).count(name) > 1:
@@ -105,6 +127,13 @@ class Fields:
     def _joined(self, row: Mapping[str, Any]) -> str:
         texts = [row[name] for name in self.text]
         return "\n".join(clean_text(text) for text in texts if text is not None)
+
+
+def _listed(names: Collection[str]) -> str:
+    """Return the names of fields, cut to fit a message: they may be a document."""
+    cut = [repr(name if len(name) <= 60 else f"{name[:57]}...") for name in islice(names, 20)]
+    more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
+    return (", ".join(cut) or "none") + more
 
 
 def clean_text(value: object) -> str:

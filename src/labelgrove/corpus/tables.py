@@ -1,20 +1,34 @@
-"""CSV and TSV files with a header line."""
+"""CSV and TSV files, with a header line or without."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import LINE, check_file, lines
+from labelgrove.core.recoding import UTF8
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader
-from labelgrove.corpus.rows import Fields, RowError, Separator, guess_separator, sampled
+from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.layout import FIRST, best_delimiter, check_columns, numbered
+from labelgrove.corpus.rows import (
+    Fields,
+    MissingFieldError,
+    RowError,
+    Separator,
+    guess_separator,
+    sampled,
+    undecodable,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
+
+_BadLine: TypeAlias = tuple[int, RowError]
 
 # The limit of 131,072 characters is below a long document. Without any limit a quote that is
 # never closed would take the rest of the file into memory.
@@ -34,7 +48,8 @@ class TableFile(CorpusReader):
     path
         The file, also compressed.
     delimiters
-        What may stand between fields: the first with which the header has the field of the text.
+        What may stand between fields: the first with which the header has the field of the text;
+        where there is no header, the one that divides the first rows most evenly.
     fields
         The names of the fields.
     separator
@@ -44,6 +59,10 @@ class TableFile(CorpusReader):
         ``"`` is a character as any other.
     on_bad
         ``"stop"`` or ``"skip"``.
+    encoding
+        The encoding of the file.
+    header
+        False where the first line is a document; fields are called by their numbers, from 1.
 
     Examples
     --------
@@ -63,6 +82,8 @@ class TableFile(CorpusReader):
         separator: str | None = None,
         quote: str | None = '"',
         on_bad: str = "stop",
+        encoding: str = UTF8,
+        header: bool = True,
     ) -> None:
         super().__init__(str(path), on_bad)
         check_file(path)
@@ -71,6 +92,15 @@ class TableFile(CorpusReader):
         self._fields = fields or Fields()
         self._separator = None if separator is None else Separator(separator)
         self._quote = quote
+        self._encoding = encoding
+        self._named = header
+
+    def look(self) -> None:
+        """Find out what stands between fields."""
+        delimiter = self._delimiter()
+        if delimiter != self._delimiters[0]:
+            name = "tabs" if delimiter == "\t" else repr(delimiter)
+            self.notes += (f"its fields are separated by {name}",)
 
     @property
     def separator(self) -> str | None:
@@ -91,49 +121,91 @@ class TableFile(CorpusReader):
 
     def _records(self, delimiter: str) -> Iterator[tuple[int, dict[str, str] | RowError]]:
         """Yield the first line of each row and its fields, or what is wrong with it."""
-        reader = self._reader(delimiter)
-        header = self._header(reader)
+        bad: list[_BadLine] = []
+        reader = self._reader(delimiter, bad)
+        header = self._header(reader, bad) if self._named else []
         while True:
             number = reader.line_num + 1
             try:
                 row = next(reader)
-                if row:
-                    yield number, _named(header, row)
+                if bad:
+                    yield bad[0]
+                elif row:
+                    header = header or numbered(len(row))
+                    yield number, self._by_name(header, row)
             except StopIteration:
                 return
             except csv.Error as error:
                 yield number, self._broken(error)
             except RowError as problem:
                 yield number, problem
+            if bad:
+                bad.clear()
 
-    def _reader(self, delimiter: str) -> CsvReader:
-        # bytes that are not UTF-8 are kept apart, so that only their row is bad
-        text = (line.decode("utf-8", "surrogateescape") for line in lines(self._path))
+    def _reader(self, delimiter: str, bad: list[_BadLine]) -> CsvReader:
         if self._quote is None:
+            text = self._lines(bad)
             return csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
-        return csv.reader(text, delimiter=delimiter, quotechar=self._quote, strict=True)
+        quote = self._quote
+        return csv.reader(self._lines(bad), delimiter=delimiter, quotechar=quote, strict=True)
 
-    def _header(self, reader: CsvReader) -> list[str]:
+    def _lines(self, bad: list[_BadLine]) -> Iterator[str]:
+        """Yield lines as text; those that are not of the encoding are put into ``bad``."""
+        for number, line in enumerate(lines(self._path, encoding=self._encoding), 1):
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                bad.append((number, RowError(undecodable(line, error.start, self._encoding))))
+                yield line.decode("utf-8", "replace")
+
+    def _header(self, reader: CsvReader, bad: list[_BadLine]) -> list[str]:
         try:
             names = next((row for row in reader if row), [])
         except csv.Error as error:
             raise BadRowError(str(self._broken(error)), self.name, 1) from error
+        if bad:
+            number, problem = bad[0]
+            raise BadRowError(str(problem), self.name, number)
         return [name.strip() for name in names]
 
     def _delimiter(self) -> str:
         """Return the delimiter that fits the header, or raise if a field is missing."""
-        text = self._fields.names()[0]
-        headers = [self._header(self._reader(delimiter)) for delimiter in self._delimiters]
-        fitting = [number for number, header in enumerate(headers) if text in header]
-        best = fitting[0] if fitting else max(range(len(headers)), key=lambda i: len(headers[i]))
-        header = headers[best]
-        if not header:  # an empty file, which has its own message
-            return self._delimiters[0]
+        broken: dict[str, BadRowError] = {}
+        for delimiter in self._delimiters if self._named else ():
+            bad: list[_BadLine] = []
+            try:
+                header = self._header(self._reader(delimiter, bad), bad)
+            except BadRowError as problem:
+                broken[delimiter] = problem
+                continue
+            if self._fields.names()[0] in header:
+                self._check(header, [header])
+                return delimiter
+        tables = {delimiter: self._first(delimiter) for delimiter in self._delimiters}
+        best = best_delimiter(tables)
+        if best in broken:
+            raise broken[best]
+        rows = tables[best]
+        if rows:  # an empty file has its own message
+            self._check(rows[0] if self._named else numbered(len(rows[0])), rows)
+        return best
+
+    def _first(self, delimiter: str) -> list[list[str]]:
+        """Return the first rows that are good, without blanks around their fields' names."""
+        rows: list[list[str]] = []
+        with suppress(csv.Error):  # a bad row is met when it is read
+            rows += islice((row for row in self._reader(delimiter, []) if row), FIRST)
+        if rows and self._named:
+            rows[0] = [name.strip() for name in rows[0]]
+        return rows
+
+    def _check(self, header: list[str], rows: list[list[str]]) -> None:
         try:
-            self._fields.check(header)
+            check_columns(self._fields, header, rows, self._named)
+        except MissingFieldError as problem:
+            raise LayoutError(str(problem), self.name, 1) from problem
         except RowError as problem:
             raise BadRowError(str(problem), self.name, 1) from problem
-        return self._delimiters[best]
 
     def _find_separator(self, delimiter: str) -> Separator:
         if self._separator is None:
@@ -145,21 +217,18 @@ class TableFile(CorpusReader):
                 raise BadRowError(str(problem), self.name) from problem
         return self._separator
 
+    def _by_name(self, header: list[str], row: list[str]) -> dict[str, str]:
+        if len(row) != len(header):
+            known = "the header" if self._named else "the first row"
+            raise RowError(
+                f"there are {len(row)} fields, but {known} has {len(header)}; "
+                "put quotes around fields that hold the delimiter"
+            )
+        return dict(zip(header, row, strict=True))
+
     def _broken(self, error: csv.Error) -> RowError:
         way_out = "double the quotes inside a quoted field"
         if self._quote is not None:
             way_out += ", or turn quoting off if quotes are ordinary characters here "
             way_out += "(quote=None, --no-quotes)"
         return RowError(f"cannot be divided into fields ({error}); {way_out}")
-
-
-def _named(header: list[str], row: list[str]) -> dict[str, str]:
-    if len(row) != len(header):
-        raise RowError(
-            f"there are {len(row)} fields, but the header has {len(header)}; "
-            "put quotes around fields that hold the delimiter"
-        )
-    for name, cell in zip(header, row, strict=True):
-        if not cell.isascii() and any("\udc80" <= c <= "\udcff" for c in cell):
-            raise RowError(f"field {name!r} is not UTF-8; convert the file to UTF-8")
-    return dict(zip(header, row, strict=True))

@@ -30,7 +30,10 @@ def combine(taggers: Sequence[FittedState]) -> FittedState:
         own = learned.labels.ids[: learned.labels.n_labels]
         labels = np.array([numbers[label] for label in own], np.int32)
         partners.append(Partner(learned.model, views, labels, learned.calibration))
-    return FittedState(space, featurizers, Consensus.of(partners, space.n_labels))
+    first = taggers[0].reading  # of files that all were trained on, unless they differ
+    reading = first if all(learned.reading == first for learned in taggers) else {}
+    model = Consensus.of(partners, space.n_labels)
+    return FittedState(space, featurizers, model, reading=reading)
 
 
 def together(spaces: Sequence[LabelSpace]) -> LabelSpace:

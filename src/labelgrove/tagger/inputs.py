@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from labelgrove.core.errors import InputError
-from labelgrove.corpus import Corpus, read_corpus
+from labelgrove.corpus import Corpus, read_corpus, read_like
 from labelgrove.labels import Vocabulary, read_vocabulary
 
 VocabularyLike = Vocabulary | str | os.PathLike[str]
 
 
-def as_corpus(texts: Any, labels: Any = None) -> Corpus:
-    """Return documents with labels that come as a corpus, a file, a table or two lists."""
+def as_corpus(texts: Any, labels: Any = None, reading: Mapping[str, Any] | None = None) -> Corpus:
+    """Return documents with labels that come as a corpus, a file, a table or two lists.
+
+    A file is read as ``reading`` says, the `Corpus.reading` of a training, where that fits it.
+    """
+    if reading and labels is None and isinstance(texts, str | os.PathLike):
+        return read_like(texts, reading, {})
     return read_corpus(texts if labels is None else (texts, labels))
 
 

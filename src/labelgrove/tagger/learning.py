@@ -154,7 +154,7 @@ def prepare(
     if Y.shape[1] < space.n_labels:
         run.progress.say(f"{space.n_labels - Y.shape[1]:,} of the labels have no document yet")
         Y.resize(Y.shape[0], space.n_labels)
-    learned = FittedState(space, featurizers, model)
+    learned = FittedState(space, featurizers, model, reading=corpus.reading)
     fractions = np.array(reader.hash_fractions)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)

@@ -12,6 +12,7 @@ import numpy as np
 from labelgrove.core import checks, storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
+from labelgrove.corpus.remembered import check_reading
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
@@ -19,6 +20,7 @@ from labelgrove.tagger.state import FittedState
 from labelgrove.text import FEATURIZERS
 
 THRESHOLDS = "thresholds"
+READING = "reading"
 
 
 def save(
@@ -43,6 +45,7 @@ def save(
         "documents": learned.labels.n_documents,
         "thresholds": dict(learned.thresholds),
         "scores": dict(scores),
+        READING: dict(learned.reading),
     }
     with storage.writing(folder, about, overwrite=overwrite) as temporary:
         learned.labels.write(temporary / "labels")
@@ -67,6 +70,13 @@ def load(
     return storage.read_folder(folder, _read, verify=verify, progress=progress, signed_by=signed_by)
 
 
+def read_reading(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return how the files were read that a saved tagger learned from, without loading it."""
+    manifest = storage.read_manifest(folder, verify=False)
+    with checks.reading(Path(folder)):
+        return check_reading(manifest.get(READING, {}))
+
+
 def _read(
     source: Path, manifest: Mapping[str, Any]
 ) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
@@ -76,6 +86,7 @@ def _read(
         views = checks.file_names("features", manifest["features"])
         thresholds = dict(manifest["thresholds"])
         settings, scores = dict(manifest["tagger"]), dict(manifest["scores"])
+        reading = check_reading(manifest.get(READING, {}))  # not in older folders
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
     learned = FittedState(
         labels=LabelSpace.read(source / "labels"),
@@ -83,6 +94,7 @@ def _read(
         model=MODELS.read(source / "model"),
         calibration=_read_calibration(source / "calibration"),
         thresholds=thresholds,
+        reading=reading,
         by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
     )
     with checks.reading(source):

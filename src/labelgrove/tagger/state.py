@@ -40,6 +40,8 @@ class FittedState:
     by_label
         A threshold for each label, tuned there too, shape (L,), or fewer: labels that were
         learned later have none. None where nothing was held out.
+    reading
+        How the files were read that it learned from: `Corpus.reading`.
     held_out
         Calibrated ranking and true labels of the held-out documents; None without them, and
         not saved.
@@ -51,6 +53,7 @@ class FittedState:
     calibration: Calibration = field(default_factory=Calibration.identity)
     thresholds: Mapping[str, float] = field(default_factory=lambda: dict(UNTUNED))
     by_label: NDArray[np.float32] | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
     held_out: tuple[Ranking, csr_array] | None = None
 
     @property

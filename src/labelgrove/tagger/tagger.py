@@ -194,7 +194,7 @@ class Tagger(Configured):
         """
         learned = self._learned()
         learned.model.check_remembers()
-        corpus = as_corpus(texts, labels)
+        corpus = as_corpus(texts, labels, learned.reading)
         more = remember(learned, corpus, as_vocabulary(vocabulary), progress or Silent())
         return copy(self)._take(more)  # no scores: those on held-out documents were of another
 
@@ -220,7 +220,7 @@ class Tagger(Configured):
         """
         learned = self._learned()
         check_retrains(learned)
-        corpus = as_corpus(texts, labels)
+        corpus = as_corpus(texts, labels, learned.reading)
         check_kind(learned, corpus)
         vocabulary = vocabulary_of(self.labels_, "the tagger")
         return copy(self).fit(corpus, vocabulary=vocabulary, run=run)
@@ -364,7 +364,9 @@ class Tagger(Configured):
         progress
             Where progress is shown.
         """
-        return self._take(calibrate(self._learned(), as_corpus(texts, labels), progress))
+        learned = self._learned()
+        corpus = as_corpus(texts, labels, learned.reading)
+        return self._take(calibrate(learned, corpus, progress))
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -397,7 +399,8 @@ class Tagger(Configured):
             Where progress is shown.
         """
         self.decision(threshold)  # an invalid one raises an error before the work
-        learned, corpus = self._learned(), as_corpus(texts, labels)
+        learned = self._learned()
+        corpus = as_corpus(texts, labels, learned.reading)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
         depth, started = max(RANKING_DEPTH, *ks), time.monotonic()
         ranking, Y = rank_corpus(learned, corpus, depth, space=counted, progress=progress)
@@ -408,7 +411,8 @@ class Tagger(Configured):
 
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
-        ranking, Y = rank_corpus(self._learned(), as_corpus(texts, labels), 5)
+        learned = self._learned()
+        ranking, Y = rank_corpus(learned, as_corpus(texts, labels, learned.reading), 5)
         return float(ndcg(ranking, Y, 5).mean())
 
     # --- scikit-learn -------------------------------------------------------------------------
