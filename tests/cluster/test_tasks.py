@@ -12,6 +12,12 @@ from labelgrove.core.progress import Silent
 from processes import PATIENCE
 
 
+def gcs_client():
+    from ray.experimental.internal_kv import internal_kv_get_gcs_client
+
+    return internal_kv_get_gcs_client()
+
+
 def wait_for(*paths):
     ends = time.monotonic() + PATIENCE
     while not all(path.exists() for path in paths):
@@ -76,6 +82,14 @@ def test_shared_arrays_are_not_copied_and_cannot_be_changed(small_cluster):
 def test_workers_have_one_thread(small_cluster):
     ((_, (counts, _)),) = run_tasks(small_cluster, cluster_jobs.threads, [0])
     assert counts == ["1", "1", "1"]
+
+
+def test_what_ray_says_of_nodes_stays_out_of_the_results(small_cluster, capfd):
+    from ray._private.utils import publish_error_to_driver
+
+    publish_error_to_driver("test", "A node died.", gcs_client=gcs_client())
+    time.sleep(1)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_killed_worker_costs_one_try(small_cluster, tmp_path):

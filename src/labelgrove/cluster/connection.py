@@ -221,6 +221,7 @@ def _connected(*, modules: str | None = None, **arguments: Any) -> Iterator[None
         variables["PYTHONPATH"] = modules
     try:
         with _own_sigterm():
+            _keep_quiet()
             ray.init(
                 log_to_driver=False,
                 configure_logging=False,
@@ -238,6 +239,19 @@ def _connected(*, modules: str | None = None, **arguments: Any) -> Iterator[None
         yield
     finally:
         ray.shutdown()
+
+
+def _keep_quiet() -> None:
+    """Send to the log what Ray prints to standard output, even with ``log_to_driver=False``.
+
+    It prints the last lines of a node's log when a node dies, among the results of a command.
+    """
+    from ray._private import worker
+
+    def log(message: dict[str, Any], ignore_prefix: bool = False) -> None:
+        logging.getLogger("ray").info("\n".join(message["lines"]))
+
+    worker.print_to_stdstream = log
 
 
 @contextmanager
