@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.clusters import opened_workers
 from labelgrove.cli.recipes import read_recipe, settings_of
 from labelgrove.cli.terminal import show
-from labelgrove.core.errors import InputError, StoppedError
+from labelgrove.core.errors import ClusterError, InputError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.core.types import Estimate, Run
@@ -79,6 +80,7 @@ def train(
         bool, typer.Option("--resume", help="Go on after an interruption: same data and settings.")
     ] = False,
     overwrite: options.Overwrite = False,
+    cluster: options.Cluster = None,
     json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -123,8 +125,9 @@ def train(
         if not json_file.alone(json_to):
             show(_told(needed))
         return
-    run = Run(folder=folder, resume=resume, progress=progress)
-    learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
+    with opened_workers(cluster, progress) as workers:
+        run = Run(folder=folder, resume=resume, progress=progress, workers=workers)
+        learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
     json_file.write(json_to, training_record(tagger, out, time.monotonic() - started))
     if not json_file.alone(json_to):
         tell(tagger, out)
@@ -152,7 +155,7 @@ def learn_and_save(
     out
         Folder for the tagger.
     run
-        Its folder holds what is done until the tagger is saved.
+        Its folder holds what is done until the tagger is saved; its workers do a part of it.
     overwrite
         Replace a tagger, and begin a training anew that was interrupted.
     """
@@ -169,6 +172,11 @@ def learn_and_save(
                 raise
             again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
+        except ClusterError as error:
+            if not holds_work(run.folder):
+                raise
+            again = "what was done is kept, and the same command with --resume goes on from there"
+            raise ClusterError(f"{error}; {again}") from error
         except InputError:
             if not (run.resume or holds_work(run.folder / "model")):
                 shutil.rmtree(run.folder, ignore_errors=True)  # nothing in the corrected one's way

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import islice
@@ -28,7 +28,7 @@ def run_tasks(
     in_flight: int | None = None,
     max_retries: int = 3,
     patience: float = PATIENCE,
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     """Run ``function(job, *shared)`` for each job, and give results as they are ready.
 
     Parameters

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.features import Features
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.remote import RemoteWorkers
 
 if TYPE_CHECKING:  # names for the reader and mypy only; core imports nothing above it
     from labelgrove.core.estimator import Featurizer
@@ -88,12 +89,16 @@ class Run:
     report
         Told how many epochs a network has learned and its best score on held-out documents so
         far, after each epoch. It may raise `GivenUpError`, which ends the training.
+    workers
+        Other processes, such as those of a cluster, that do what can be divided; None for threads
+        of this process. What is learned does not depend on it.
     """
 
     folder: Path | None = None
     resume: bool = False
     progress: Progress = field(default_factory=Silent)
     report: Callable[[int, float], None] | None = None
+    workers: RemoteWorkers | None = None
 
 
 @dataclass(frozen=True)

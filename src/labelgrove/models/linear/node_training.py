@@ -39,6 +39,13 @@ class FrequentFirst:
         self.dense = dense
         self._scratch = threading.local()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scratch"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._scratch = threading.local()
+
     def scratch(self) -> NDArray[np.int32]:
         """Return this thread's own array of -1, one per feature."""
         if not hasattr(self._scratch, "place"):

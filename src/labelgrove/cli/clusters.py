@@ -1,0 +1,37 @@
+"""The cluster that ``--cluster`` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labelgrove.cluster import ClusterWorkers
+    from labelgrove.core.progress import Progress
+
+
+@contextmanager
+def opened_workers(address: str | None, progress: Progress) -> Iterator[ClusterWorkers | None]:
+    """Open a cluster for a training, or give None where none is asked for.
+
+    Parameters
+    ----------
+    address
+        As ``--cluster`` takes it.
+    progress
+        Where progress is shown, and at the end whether the training could use the cluster at all.
+    """
+    if address is None:
+        yield None
+        return
+    from labelgrove.cluster import ClusterWorkers, open_cluster
+
+    with open_cluster(address, progress=progress) as cluster:
+        workers = ClusterWorkers(cluster)
+        yield workers
+        if not workers.n_done:
+            progress.say(
+                "no part of this training ran on the cluster: linear models can (bonsai, parabel, "
+                "one-vs-rest, classifier-chain), and models that contain them"
+            )
