@@ -66,3 +66,13 @@ def threads(_):
 
 def unpicklable_result(_):
     return (each for each in ())
+
+
+def die_once_in(job, function, mark, *shared):
+    """Kill this process in the first call of all, else call the function."""
+    try:
+        Path(mark).touch(exist_ok=False)
+    except FileExistsError:
+        return function(job, *shared)
+    function(job, *shared)  # the work is done, but nobody hears of it
+    return os.kill(os.getpid(), signal.SIGKILL)
