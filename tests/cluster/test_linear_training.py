@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -81,8 +82,6 @@ class Stopping(Silent):
         self.after = after
 
     def task(self, *arguments, **options):
-        from contextlib import nullcontext
-
         return nullcontext(self)
 
     def advance(self, steps=1, **facts):

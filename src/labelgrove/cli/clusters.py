@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from labelgrove.cluster import ClusterWorkers
+    from labelgrove.cluster import ClusterTrials, ClusterWorkers
     from labelgrove.core.progress import Progress
 
 
@@ -18,9 +18,9 @@ def opened_workers(address: str | None, progress: Progress) -> Iterator[ClusterW
     Parameters
     ----------
     address
-        As ``--cluster`` takes it.
+        What ``--cluster`` says.
     progress
-        Where progress is shown, and at the end whether the training could use the cluster at all.
+        Where progress is shown, and at the end whether the training had a use for the cluster.
     """
     if address is None:
         yield None
@@ -35,3 +35,15 @@ def opened_workers(address: str | None, progress: Progress) -> Iterator[ClusterW
                 "no part of this training ran on the cluster: linear models can (bonsai, parabel, "
                 "one-vs-rest, classifier-chain), and models that contain them"
             )
+
+
+@contextmanager
+def opened_trials(address: str | None, progress: Progress) -> Iterator[ClusterTrials | None]:
+    """Open a cluster for the trials of a search, or give None where none is asked for."""
+    if address is None:
+        yield None
+        return
+    from labelgrove.cluster import ClusterTrials, open_cluster
+
+    with open_cluster(address, progress=progress) as cluster:
+        yield ClusterTrials(cluster)
