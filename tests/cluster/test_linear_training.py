@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import cluster_jobs
-from command_line import labelgrove
+from command_line import called, labelgrove
 from labelgrove.cluster import ClusterWorkers
 from labelgrove.core.errors import ClusterError
 from labelgrove.core.features import Views
@@ -259,3 +259,13 @@ def test_a_killed_driver_leaves_no_process_and_goes_on(tmp_path):
     assert "resuming: " in said
     labelgrove(*call, tmp_path / "whole")
     assert_same(tmp_path / "found", tmp_path / "whole")
+
+
+def test_an_estimate_tells_of_the_cluster(tmp_path):
+    lines = [json.dumps({"text": f"w{n % 9}", "labels": [f"l{n % 9}"]}) for n in range(120)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    words = ["train", tmp_path / "train.jsonl", "--out", tmp_path / "t", "--estimate"]
+    done = called(*words, "--model=bonsai", "--cluster=local:64")
+    assert "training will take about 0:00:0" in done.stdout
+    assert "on the 64 CPUs of the cluster about 0:00:0" in done.stdout
+    assert not (tmp_path / "t").exists()

@@ -1,12 +1,16 @@
 """Searches whose trials a real cluster makes: they find what a search on one machine finds."""
 
+import json
 import os
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 
+import labelgrove.cluster
+from command_line import called
 from labelgrove.cluster import ClusterTrials, open_cluster
 from labelgrove.cluster.connection import ClusterNode
 from labelgrove.cluster.trial_process import pack_files, unpack_files
@@ -153,3 +157,21 @@ def test_files_reach_nodes_that_cannot_read_the_folder(tmp_path):
     assert (tmp_path / "copies" / "data" / "deep" / "a.npy").read_bytes() == b"\x00\x01"
     assert (tmp_path / "copies" / "data" / "empty").read_bytes() == b""
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["data"]
+
+
+def test_the_command_searches_and_trains_on_a_cluster(small_cluster, tmp_path, monkeypatch):
+    asked = []
+
+    def opened(address, progress):
+        asked.append(address)
+        return nullcontext(small_cluster)
+
+    monkeypatch.setattr(labelgrove.cluster, "open_cluster", opened)
+    lines = [json.dumps({"text": f"w{n % 9}", "labels": [f"l{n % 9}"]}) for n in range(120)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    words = ["tune", tmp_path / "train.jsonl", "--trials=2", "--train"]
+    done = called(*words, "--out", tmp_path / "found", "--cluster=auto")
+    assert asked == ["auto", "auto"], "for the search and for the training"
+    assert "2 trials: " in done.stdout
+    assert (tmp_path / "found" / "tagger" / "manifest.json").exists()
+    assert "no part of this training" not in done.stderr

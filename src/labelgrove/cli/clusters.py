@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from labelgrove.core.errors import ClusterError
+
 if TYPE_CHECKING:
     from labelgrove.cluster import ClusterTrials, ClusterWorkers
     from labelgrove.core.progress import Progress
@@ -35,6 +37,19 @@ def opened_workers(address: str | None, progress: Progress) -> Iterator[ClusterW
                 "no part of this training ran on the cluster: linear models can (bonsai, parabel, "
                 "one-vs-rest, classifier-chain), and models that contain them"
             )
+
+
+def cpus_of(address: str, progress: Progress) -> int:
+    """Return how many CPUs a cluster has."""
+    from labelgrove.cluster import open_cluster, read_address
+
+    wanted = read_address(address)
+    if wanted.cpus is not None:  # it would be started for that
+        return wanted.cpus
+    with open_cluster(wanted, progress=progress) as cluster:
+        if not cluster.cpus:
+            raise ClusterError("the cluster has no CPU: start a node with some")
+        return cluster.cpus
 
 
 @contextmanager

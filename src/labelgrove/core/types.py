@@ -137,11 +137,18 @@ class Estimate(NamedTuple):
         Bytes at its peak.
     free
         Bytes that are free where it runs, or None if that is not known.
+    divisible
+        Seconds of one CPU that a cluster can divide; in ``seconds`` threads here divide them.
     """
 
     seconds: float
     memory: int
     free: int | None
+    divisible: float = 0.0
+
+    def on_cluster(self, cpus: int, threads: int) -> float:
+        """Return the seconds with the CPUs of a cluster in place of threads here."""
+        return self.seconds + self.divisible * (1 / cpus - 1 / threads)
 
 
 class Neighbour(NamedTuple):
