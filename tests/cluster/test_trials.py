@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import tempfile
 import threading
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +18,11 @@ from labelgrove.cluster.connection import ClusterNode
 from labelgrove.cluster.trial_process import pack_files, unpack_files
 from labelgrove.core.errors import ClusterError
 from labelgrove.core.progress import Silent
+from labelgrove.corpus import read_corpus
+from labelgrove.models import MODELS
 from labelgrove.models.contract import known_answer
 from labelgrove.tuning import tune
+from labelgrove.tuning.dataset_cache import DatasetCache
 from processes import PATIENCE
 
 STORE = 200 * 2**20
@@ -175,3 +180,22 @@ def test_the_command_searches_and_trains_on_a_cluster(small_cluster, tmp_path, m
     assert "2 trials: " in done.stdout
     assert (tmp_path / "found" / "tagger" / "manifest.json").exists()
     assert "no part of this training" not in done.stderr
+
+
+def test_a_node_that_cannot_read_the_folder_gets_a_copy(small_cluster, corpus, tmp_path):
+    made = DatasetCache(
+        *(read_corpus(corpus), None, 0.1),
+        **{"seed": 0, "threads": 1, "folder": tmp_path, "progress": Silent()},
+    )
+    folder = made.find(MODELS.create("knn"), {})
+    order = {"model": "knn", "settings": {}, "dataset": str(folder), "metric": "nDCG@5"}
+    with ClusterTrials(small_cluster, max_retries=0).pool(1, 1) as pool:
+        pool._home = "another node"
+        pool._files_of(str(folder))
+        folder.rename(tmp_path / "out of reach")
+        pool.submit(7, {**order, "prune": False})
+        task, message = pool.receive(PATIENCE)
+        copies = Path(tempfile.gettempdir()) / f"labelgrove-{pool._search}"
+        assert copies.exists()
+    assert (task, message.keys()) == (7, {"scores", "seconds"})
+    assert not copies.exists()
