@@ -58,6 +58,14 @@ def planted(tmp_path_factory, monkeypatch):
     installed(tmp_path_factory, monkeypatch, "planted", "planted = tuning_stand_ins:Planted")
 
 
+@pytest.fixture(scope="module")
+def planted_for_all(tmp_path_factory):
+    """Make them known to all tests of a file, and to a cluster that these share."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        installed(tmp_path_factory, monkeypatch, "planted", "planted = tuning_stand_ins:Planted")
+        yield
+
+
 def installed(tmp_path_factory, monkeypatch, name, *models):
     """Put a package on the path that has nothing but entry points."""
     site = tmp_path_factory.mktemp("site")

@@ -21,6 +21,7 @@ HEAVY = [
     "pandas",
     "fastapi",
     "uvicorn",
+    "ray",
 ]
 
 

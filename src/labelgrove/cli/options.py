@@ -50,6 +50,28 @@ Threshold = Annotated[
 ]
 
 
+def _checked_address(text: str | None) -> str | None:
+    """Refuse, before any work, what is no address of a cluster."""
+    if text is not None:
+        from labelgrove.cluster.address import read_address
+
+        read_address(text)
+    return text
+
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="local:N|auto|HOST:PORT",
+        help="Work on a Ray cluster (extra: cluster): local:N starts one of N CPUs here, auto "
+        "takes the one that runs here or that RAY_ADDRESS names, HOST:PORT is its address.",
+        show_default=False,
+        callback=_checked_address,
+    ),
+]
+
+
 def _input(help: str, *names: str) -> Any:  # noqa: A002
     return typer.Option(*names, help=help, rich_help_panel=INPUT)
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.clusters import cpus_of, opened_workers
 from labelgrove.cli.recipes import read_recipe, settings_of
 from labelgrove.cli.terminal import show
-from labelgrove.core.errors import InputError, StoppedError
+from labelgrove.core.errors import ClusterError, InputError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -67,7 +68,11 @@ def train(
     ] = None,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Tell what a neural model's training will take; no more."),
+        typer.Option(
+            "--estimate",
+            help="Tell how long the training will take and how much memory, with --cluster on its "
+            "CPUs too; no more. Neural and linear models can tell.",
+        ),
     ] = False,
     recipe: Annotated[
         str | None,
@@ -80,6 +85,7 @@ def train(
         bool, typer.Option("--resume", help="Go on after an interruption: same data and settings.")
     ] = False,
     overwrite: options.Overwrite = False,
+    cluster: options.Cluster = None,
     json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -91,6 +97,7 @@ def train(
     from labelgrove.core import storage
     from labelgrove.core.manifest import MANIFEST
     from labelgrove.core.run_folders import run_folder
+    from labelgrove.core.threads import workers
     from labelgrove.core.types import Run
     from labelgrove.tagger import training_record
 
@@ -120,12 +127,18 @@ def train(
     if estimate:
         shown = Run(progress=progress)
         needed = tagger.estimate(corpus, vocabulary=labels, validation=held, run=shown)
-        json_file.write(json_to, needed._asdict())
+        cpus = None if cluster is None else cpus_of(cluster, progress)
+        own = workers(threads)
+        seconds = needed.on_cluster(cpus, own) if cpus and needed.divisible else None
+        json_file.write(json_to, {**needed._asdict(), "cluster_seconds": seconds})
         if not json_file.alone(json_to):
             show(_told(needed))
+        if not json_file.alone(json_to) and cpus is not None:
+            show(_told_of_cluster(needed, cpus, seconds, own))
         return
-    run = Run(folder=folder, resume=resume, progress=progress)
-    learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
+    with opened_workers(cluster, progress) as remote:
+        run = Run(folder=folder, resume=resume, progress=progress, workers=remote)
+        learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
     json_file.write(json_to, training_record(tagger, out, time.monotonic() - started))
     if not json_file.alone(json_to):
         tell(tagger, out)
@@ -153,7 +166,7 @@ def learn_and_save(
     out
         Folder for the tagger.
     run
-        Its folder holds what is done until the tagger is saved.
+        Its folder holds what is done until the tagger is saved; its workers do a part of it.
     overwrite
         Replace a tagger, and begin a training anew that was interrupted.
     """
@@ -170,6 +183,11 @@ def learn_and_save(
                 raise
             again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
+        except ClusterError as error:
+            if not holds_work(run.folder):
+                raise
+            again = "what was done is kept, and the same command with --resume goes on from there"
+            raise ClusterError(f"{error}; {again}") from error
         except InputError:
             if not (run.resume or holds_work(run.folder / "model")):
                 shutil.rmtree(run.folder, ignore_errors=True)  # nothing in the corrected one's way
@@ -195,14 +213,30 @@ def tell(tagger: Tagger, out: Path) -> None:
 
 def _told(estimate: Estimate) -> str:
     """Return an estimate for a reader."""
+    free = "" if estimate.free is None else f" ({estimate.free / 1e9:.1f} GB are free)"
+    memory = f"{estimate.memory / 1e9:.1f} GB of memory{free}"
+    spent = f"about {_clock(estimate.seconds)} (h:mm:ss)"
+    if estimate.divisible:  # a linear model
+        return f"training will take {spent} and {memory}, beside what reading has taken"
+    return f"training will take at most {spent} (early stopping may end it sooner) and {memory}"
+
+
+def _told_of_cluster(estimate: Estimate, cpus: int, seconds: float | None, threads: int) -> str:
+    """Return what a cluster makes of an estimate."""
+    if seconds is None:
+        return "this model does not train on a cluster"
+    rest = estimate.seconds - estimate.divisible / threads
+    return (
+        f"on the {cpus} CPUs of the cluster about {_clock(seconds)}: the "
+        f"{_clock(estimate.divisible)} of one CPU that divide, and {_clock(rest)} that do not; an "
+        "estimate for CPUs like this one, without the time to move data"
+    )
+
+
+def _clock(seconds: float) -> str:
     from datetime import timedelta
 
-    spent = timedelta(seconds=math.ceil(estimate.seconds))
-    free = "" if estimate.free is None else f" ({estimate.free / 1e9:.1f} GB are free)"
-    return (
-        f"training will take at most about {spent} (h:mm:ss) "
-        f"(early stopping may end it sooner) and {estimate.memory / 1e9:.1f} GB of memory{free}"
-    )
+    return str(timedelta(seconds=math.ceil(seconds)))
 
 
 def _check_run(run: Run, overwrite: bool) -> None:

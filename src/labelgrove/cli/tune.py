@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.clusters import opened_trials, opened_workers
 from labelgrove.cli.recipes import OF_TEXT, parted, read_recipe, settings_of, write_recipe
 from labelgrove.cli.terminal import show, warn
 from labelgrove.core.errors import MissingExtraError, StoppedError
@@ -63,8 +64,13 @@ def tune(
         float | None, typer.Option(help="Share of TRAIN to judge by; 0.1 by default.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Trials at once, each with its share of the threads.", min=1)
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="Trials at once, each with its share of the threads; 1 by default, with --cluster "
+            "one for each CPU.",
+            min=1,
+        ),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--time", help="Seconds after which the search ends.")
     ] = None,
@@ -78,6 +84,7 @@ def tune(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Begin anew, in place of the search in OUT.")
     ] = False,
+    cluster: options.Cluster = None,
     json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -102,26 +109,28 @@ def tune(
     out, progress = out.resolve(), options.open_progress(quiet)
     corpus = reading.open(source, progress=progress)
     held = reading.open(valid, progress=progress) if valid else None
-    result = search(
-        corpus,
-        model=base.get("model", "bonsai") if model is None else model,
-        trials=trials,
-        ranges=wanted,
-        settings=of_model,
-        features=of_views,
-        metric=metric,
-        vocabulary=labels,
-        validation=share if held is None else held,
-        folder=out,
-        resume=resume,
-        overwrite=overwrite,
-        jobs=jobs,
-        seconds=seconds,
-        prune=not no_prune,
-        seed=seed,
-        threads=threads,
-        progress=progress,
-    )
+    with opened_trials(cluster, progress) as hosts:
+        result = search(
+            corpus,
+            model=base.get("model", "bonsai") if model is None else model,
+            trials=trials,
+            ranges=wanted,
+            settings=of_model,
+            features=of_views,
+            metric=metric,
+            vocabulary=labels,
+            validation=share if held is None else held,
+            folder=out,
+            resume=resume,
+            overwrite=overwrite,
+            jobs=jobs,
+            seconds=seconds,
+            prune=not no_prune,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+            hosts=hosts,
+        )
     options.say_skipped(corpus, held)
     _write(result, out, shlex.join(["labelgrove", *context.obj]))
     json_file.write(json_to, result.record() | {"folder": str(out)})
@@ -148,8 +157,10 @@ def tune(
     from labelgrove.cli.train import learn_and_save, tell
 
     tagger = result.tagger(validation=share, threads=threads)
-    run = Run(out / RUN, resume=resume and (out / RUN).exists(), progress=progress)
-    learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
+    with opened_workers(cluster, progress) as workers:
+        again = resume and (out / RUN).exists()
+        run = Run(out / RUN, resume=again, progress=progress, workers=workers)
+        learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)
     if not alone:
         tell(tagger, out / TAGGER)
 

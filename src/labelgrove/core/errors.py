@@ -112,6 +112,10 @@ class GivenUpError(LabelgroveError):
     """A training was ended on the way: others had come further by then."""
 
 
+class ClusterError(LabelgroveError):
+    """A cluster cannot be used, or could not do a task."""
+
+
 class StorageError(LabelgroveError):
     """A folder could not be written or read."""
 

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.features import Features
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.remote import RemoteWorkers
 
 if TYPE_CHECKING:  # names for the reader and mypy only; core imports nothing above it
     from labelgrove.core.estimator import Featurizer
@@ -88,12 +89,16 @@ class Run:
     report
         Told how many epochs a network has learned and its best score on held-out documents so
         far, after each epoch. It may raise `GivenUpError`, which ends the training.
+    workers
+        Other processes, such as those of a cluster, that do what can be divided; None for threads
+        of this process. What is learned does not depend on it.
     """
 
     folder: Path | None = None
     resume: bool = False
     progress: Progress = field(default_factory=Silent)
     report: Callable[[int, float], None] | None = None
+    workers: RemoteWorkers | None = None
 
 
 @dataclass(frozen=True)
@@ -132,11 +137,18 @@ class Estimate(NamedTuple):
         Bytes at its peak.
     free
         Bytes that are free where it runs, or None if that is not known.
+    divisible
+        Seconds of one CPU that a cluster can divide; in ``seconds`` threads here divide them.
     """
 
     seconds: float
     memory: int
     free: int | None
+    divisible: float = 0.0
+
+    def on_cluster(self, cpus: int, threads: int) -> float:
+        """Return the seconds with the CPUs of a cluster in place of threads here."""
+        return self.seconds + self.divisible * (1 / cpus - 1 / threads)
 
 
 class Neighbour(NamedTuple):

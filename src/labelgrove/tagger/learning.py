@@ -86,9 +86,14 @@ class TrainingTask:
 
     def estimate(self) -> Estimate:
         """Tell what `learn` would take."""
-        self.context.run.progress.say("learning from a few batches, to tell how long all take")
-        context = replace(self.context, validation=self.held)
-        return self.learned.model.estimate(*self.train, context)
+        self.context.run.progress.say("learning from a part, to tell how long the whole takes")
+        context, model = replace(self.context, validation=self.held), self.learned.model
+        told = model.estimate(*self.train, context)
+        if self.whole is None or model.uses_validation or not model.refits:
+            return told
+        # it is fitted twice: to be calibrated, and then on everything
+        twice = 1 + self.whole[1].shape[0] / self.train[1].shape[0]
+        return told._replace(seconds=told.seconds * twice, divisible=told.divisible * twice)
 
 
 def prepare(

@@ -127,8 +127,8 @@ class Tagger(Configured):
     ) -> Estimate:
         """Tell how long `fit` with the same arguments will take, and how much memory.
 
-        The texts are read and a few batches are learned from for that; nothing is kept. Only
-        neural models can tell.
+        The texts are read and a part of them is learned from for that; nothing is kept. Neural
+        models can tell, and linear ones without chains.
         """
         model = self._new_model()
         if type(model).estimate is Classifier.estimate:  # before texts are read

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 # a new interpreter looks for modules where this one does
 BEGIN = (
@@ -21,6 +21,59 @@ BEGIN = (
 )
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "RAYON", "VECLIB_MAXIMUM")
 Message = dict[str, Any]
+
+
+class TrialPool(Protocol):
+    """Processes that make trials, each one at a time."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    @property
+    def busy(self) -> list[int]:
+        """Numbers of the trials under way."""
+        ...
+
+    @property
+    def is_free(self) -> bool:
+        """True if another trial can be submitted."""
+        ...
+
+    def submit(self, task: int, order: Message) -> None:
+        """Start a trial in a free process."""
+        ...
+
+    def reply(self, task: int, message: Message) -> None:
+        """Send the process of a trial the answer that it waits for."""
+        ...
+
+    def receive(self, seconds: float | None) -> tuple[int, Message] | None:
+        """Return the number of a trial and its next message, or None after ``seconds``.
+
+        Any message without a ``"step"`` ends the trial.
+        """
+        ...
+
+
+class TrialHosts(Protocol):
+    """Machines that make trials in place of this one."""
+
+    def share(self, jobs: int | None, threads: int | None) -> tuple[int, int]:
+        """Return how many trials they make at once, and how many threads each has.
+
+        Parameters
+        ----------
+        jobs
+            Most trials at once; None for as many as there are CPUs.
+        threads
+            Most threads of all trials together; None for as many as there are CPUs.
+        """
+        ...
+
+    def pool(self, jobs: int, threads: int) -> TrialPool:
+        """Return processes for so many trials at once."""
+        ...
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from labelgrove.core.errors import InputError, StoppedError
@@ -19,7 +20,7 @@ from labelgrove.tuning.folder import STUDY, clear, workplace
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.outcome import Search, best_of
 from labelgrove.tuning.plan import Plan
-from labelgrove.tuning.pool import Message, WorkerPool
+from labelgrove.tuning.pool import Message, TrialHosts, TrialPool, WorkerPool
 from labelgrove.tuning.progress import SearchProgress
 from labelgrove.tuning.space import new_space
 from labelgrove.tuning.study import Study, opened
@@ -40,12 +41,13 @@ def tune(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    jobs: int = 1,
+    jobs: int | None = None,
     seconds: float | None = None,
     prune: bool = True,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    hosts: TrialHosts | None = None,
 ) -> Search:
     """Search for the settings with which a model is best on held-out documents.
 
@@ -79,7 +81,9 @@ def tune(
     overwrite
         Begin anew in place of the search that ``folder`` holds, with all that was made of it.
     jobs
-        Trials made at once, each by a process of its own with its share of the threads.
+        Trials made at once, each by a process of its own with its share of the threads; 1 by
+        default, or one for each CPU of ``hosts``. What is tried next depends on the trials that
+        are over, so another number finds other settings.
     seconds
         After which the search ends; trials under way are given up.
     prune
@@ -88,6 +92,9 @@ def tune(
         Of the search and of the models; threads of all processes together.
     progress
         Where progress is shown.
+    hosts
+        Machines that make the trials, such as `labelgrove.cluster.ClusterTrials`; this one by
+        default. With the same number of ``jobs`` the same settings are tried.
 
     Examples
     --------
@@ -107,10 +114,7 @@ def tune(
     space = new_space(model, ranges=ranges, settings=settings, features=features)
     space.create(space.start, seed=seed, threads=threads).check_needs()
     progress = progress or Silent()
-    cores = workers(threads)
-    if jobs > cores:
-        progress.say(f"{cores} threads cannot share {jobs} jobs: {cores} trials are made at once")
-    jobs = min(jobs, cores)
+    jobs, own_threads = _share(jobs, threads, hosts, progress)
     with workplace(folder, resume=resume, overwrite=overwrite) as (place, work):
         datasets = DatasetCache(
             read_corpus(texts if labels is None else (texts, labels)),
@@ -122,12 +126,12 @@ def tune(
             progress=progress,
         )
         ends = None if seconds is None else began + seconds
-        plan = Plan(space, judged, datasets, trials, prune, seed, cores // jobs, progress, ends)
+        plan = Plan(space, judged, datasets, trials, prune, seed, own_threads, progress, ends)
         facts = plan.facts()
         if overwrite:
             clear(place)  # not before all that could be wrong was looked at
         with opened(place / STUDY, work, plan, facts=facts, resume=resume) as study:
-            with WorkerPool(jobs, plan.threads, work) as pool:
+            with _opened_pool(plan, jobs, hosts, work) as pool:
                 complete = _conduct(plan, study, pool)
             done = study.trials()
             if not complete and not any(trial.score is not None for trial in done):
@@ -137,7 +141,29 @@ def tune(
             return Search(space, judged, done, study.importances(), facts, spent, complete)
 
 
-def _conduct(plan: Plan, study: Study, pool: WorkerPool) -> bool:
+def _share(
+    jobs: int | None, threads: int | None, hosts: TrialHosts | None, progress: Progress
+) -> tuple[int, int]:
+    """Return how many trials are made at once, and how many threads each has."""
+    if hosts is None:
+        cores = workers(threads)
+        made = min(jobs or 1, cores)
+        share = made, cores // made
+    else:
+        share = hosts.share(jobs, threads)
+        cores = share[0]
+    if jobs is not None and share[0] < jobs:
+        progress.say(f"{cores} threads cannot share {jobs} jobs: {cores} trials are made at once")
+    return share
+
+
+def _opened_pool(plan: Plan, jobs: int, hosts: TrialHosts | None, work: Path) -> TrialPool:
+    if hosts is None:
+        return WorkerPool(jobs, plan.threads, work)
+    return hosts.pool(jobs, plan.threads)
+
+
+def _conduct(plan: Plan, study: Study, pool: TrialPool) -> bool:
     """Make trials until there are enough or time is up; return False if a user stopped it."""
     over = study.trials()
     if len(over) >= plan.trials:
@@ -170,7 +196,7 @@ def _wants_more(plan: Plan, study: Study) -> bool:
     return len(inside) < plan.space.size
 
 
-def _begin(plan: Plan, study: Study, pool: WorkerPool, shown: SearchProgress) -> None:
+def _begin(plan: Plan, study: Study, pool: TrialPool, shown: SearchProgress) -> None:
     """Give a trial to a process, unless the same was tried before."""
     number, values = study.ask()
     same = plan.space.same(values)
@@ -190,7 +216,7 @@ def _begin(plan: Plan, study: Study, pool: WorkerPool, shown: SearchProgress) ->
 
 
 def _note(
-    plan: Plan, study: Study, pool: WorkerPool, shown: SearchProgress, number: int, message: Message
+    plan: Plan, study: Study, pool: TrialPool, shown: SearchProgress, number: int, message: Message
 ) -> None:
     """Note what a process says of a trial."""
     if "step" in message:
@@ -214,8 +240,8 @@ def _share_or_corpus(validation: Any) -> Corpus | float:
     return read_corpus(validation)
 
 
-def _check(trials: int, jobs: int, seconds: float | None) -> None:
-    for name, value in (("trials", trials), ("jobs", jobs)):
+def _check(trials: int, jobs: int | None, seconds: float | None) -> None:
+    for name, value in (("trials", trials), ("jobs", 1 if jobs is None else jobs)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number from 1, got {value!r}")
     if seconds is not None and not seconds > 0:

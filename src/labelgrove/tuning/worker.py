@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,36 +21,48 @@ from labelgrove.tuning.dataset import Dataset
 from labelgrove.tuning.metric import Metric
 from labelgrove.tuning.trial import attempt
 
-Orders = SimpleQueue[dict[str, Any]]
+Message = dict[str, Any]
 
 
 def main() -> None:
     """Make the trials that are ordered until there are no more."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
-    orders: Orders = SimpleQueue()
+    orders: SimpleQueue[Message] = SimpleQueue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+
+    def ask(message: Message) -> Message:
+        _say(out, message)
+        return orders.get()
+
     while True:
-        _say(out, _made(orders.get(), orders, out))
+        _say(out, carry_out(orders.get(), ask))
 
 
-def _listen(orders: Orders) -> None:
+def _listen(orders: SimpleQueue[Message]) -> None:
     for line in sys.stdin:
         orders.put(json.loads(line))
     os._exit(0)  # also in the middle of a trial, whose answer nobody would hear
 
 
-def _say(out: TextIO, answer: dict[str, Any]) -> None:
+def _say(out: TextIO, answer: Message) -> None:
     out.write(json.dumps(answer) + "\n")
     out.flush()
 
 
-def _made(order: dict[str, Any], orders: Orders, out: TextIO) -> dict[str, Any]:
-    """Return what came of a trial."""
+def carry_out(order: Message, ask: Callable[[Message], Message]) -> Message:
+    """Make a trial, and return what came of it.
+
+    Parameters
+    ----------
+    order
+        What to try, from `Plan.order`.
+    ask
+        Sends a step and its score, and returns whether to go on: ``{"go_on": ...}``.
+    """
 
     def report(step: int, score: float) -> None:
-        _say(out, {"step": step, "score": score})
-        if not orders.get()["go_on"]:
+        if not ask({"step": step, "score": score})["go_on"]:
             raise GivenUpError("others were better at this point")
 
     try:

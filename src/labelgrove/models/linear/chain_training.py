@@ -42,7 +42,7 @@ def train_chains(
     """Train the classifiers of chains of labels.
 
     The labels before are the true ones, so that no classifier waits for another: tasks run in
-    threads and are resumed as in `train_forest`.
+    threads or on the run's workers and are resumed as in `train_forest`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def train_chains(
     solver
         How a classifier is trained.
     run
-        Folder, resume and progress.
+        Folder, resume, progress and workers.
     threads
         Threads; None for all cores.
     dense

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -16,11 +17,13 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
-from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.core.threads import workers
+from labelgrove.core.types import Estimate, Explanation, FitContext, ViewSpec
 from labelgrove.labels import LabelTree
 from labelgrove.models.dense import check_dense_weight, dense_view
 from labelgrove.models.linear.choosing import cost_for
 from labelgrove.models.linear.dense_weight import choose_dense_weight
+from labelgrove.models.linear.estimating import estimate_tasks
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.solver import LOSSES, Loss, Solver
 from labelgrove.models.linear.training import train_forest
@@ -140,17 +143,7 @@ class LinearForest(Classifier):
         if not X.has_canonical_format:  # entries given in parts would be taken for smaller ones
             X = X.copy()
             X.sum_duplicates()
-        solver = Solver(
-            loss=self.loss,
-            cost=self._cost(X.shape[0], context),
-            epochs=int(self.epochs),
-            tolerance=float(self.tolerance),
-            threshold=float(self.threshold),
-            seed=int(self.seed),
-            negatives=int(self.negatives),
-            sharpness=float(self.sharpness) if self.negatives else 1.0,
-            tail=float(self.tail),
-        )
+        solver = self._solver(X.shape[0], context)
         weight = 0.0 if dense is None else self.dense_weight
         if dense is not None and weight is None:
             weight = self._decided_weight
@@ -167,6 +160,31 @@ class LinearForest(Classifier):
         found.fit(X, Y, context=context)
         found._decided_weight = None
         return found
+
+    def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
+        """Tell what `fit` would take: trees are grown, and some tasks are carried out."""
+        X, dense = self._columns(X, bool(self.dense) and self.dense_weight != 0)
+        threads = workers(self.threads)
+        began = time.perf_counter()
+        trees = self._grow(X, Y, context)
+        growing = time.perf_counter() - began
+        found = estimate_tasks(X, Y, trees, self._solver(X.shape[0], context), threads, dense)
+        seconds = growing + (found.work + found.ranking) / threads
+        return Estimate(seconds, found.memory, None, divisible=found.work)
+
+    def _solver(self, n_documents: int, context: FitContext) -> Solver:
+        """Return how classifiers are trained on so many documents."""
+        return Solver(
+            loss=self.loss,
+            cost=self._cost(n_documents, context),
+            epochs=int(self.epochs),
+            tolerance=float(self.tolerance),
+            threshold=float(self.threshold),
+            seed=int(self.seed),
+            negatives=int(self.negatives),
+            sharpness=float(self.sharpness) if self.negatives else 1.0,
+            tail=float(self.tail),
+        )
 
     def _cost(self, n_documents: int, context: FitContext) -> float:
         """Return the cost of a training on so many documents."""

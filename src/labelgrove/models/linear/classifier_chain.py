@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core import checks
 from labelgrove.core.errors import InputError
+from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.random import generator
 from labelgrove.core.ranges import Choice, Real
@@ -83,6 +84,8 @@ class ClassifierChain(LinearForest):
     )
 
     links_: csr_array
+
+    estimate = Classifier.estimate  # it cannot tell: nobody has measured what links cost
 
     def _train(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,26 @@ from labelgrove.models.linear.tasks import Chunk, NodeTask
 
 LANES = 16  # the solver's columns come in multiples of this
 TINY = float(np.finfo(np.float32).tiny)  # what is smaller is nothing, also with threshold 0
+
+
+def _view(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array.
+
+    Arrays that another process reads from shared memory are read-only, which numba compiles for
+    anew. With such views everywhere, the same compiled code runs in threads and on a cluster.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _read_only(matrix: csr_array) -> csr_array:
+    """Return the same matrix with read-only arrays."""
+    found = copy(matrix)
+    found.data, found.indices, found.indptr = map(
+        _view, (matrix.data, matrix.indices, matrix.indptr)
+    )
+    return found
 
 
 class FrequentFirst:
@@ -34,9 +55,16 @@ class FrequentFirst:
         order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
-        self.X = csr_array((X.data, place[X.indices], X.indptr), shape=X.shape)
+        self.X = _read_only(csr_array((X.data, place[X.indices], X.indptr), shape=X.shape))
         self.order = order.astype(np.int32)
-        self.dense = dense
+        self.dense = None if dense is None else _view(dense)
+        self._scratch = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scratch"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
         self._scratch = threading.local()
 
     def scratch(self) -> NDArray[np.int32]:
@@ -59,11 +87,12 @@ class Level:
     """The documents and true children of every node of one level of a tree."""
 
     def __init__(self, Y: csr_array, tree: LabelTree, level: int) -> None:
-        self._below = csr_array(tree.indicators(Y, level + 1))
-        self._parent = np.ascontiguousarray(tree.levels[level], np.int32)
+        self._below = _read_only(csr_array(tree.indicators(Y, level + 1)))
+        self._parent = _view(np.ascontiguousarray(tree.levels[level], np.int32))
         offsets, nodes = tree.children(level)
         self._place = np.empty(len(nodes), np.int32)
         self._place[nodes] = np.arange(len(nodes)) - np.repeat(offsets[:-1], np.diff(offsets))
+        self._place = _view(self._place)
         here = tree.indicators(Y, level) if level else np.ones((Y.shape[0], 1), np.float32)
         self._here = csc_array(here)
         counts = np.bincount(self._below.indices, minlength=len(nodes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import NamedTuple
@@ -52,7 +52,7 @@ def tasks_of(number: int, tree: LabelTree, level: int) -> Iterator[NodeTask]:
 
 def in_threads(
     work: Callable[[NodeTask], Chunk], tasks: Iterable[NodeTask], n_threads: int
-) -> Iterator[tuple[NodeTask, Chunk]]:
+) -> Generator[tuple[NodeTask, Chunk], None, None]:
     """Yield results as they come, with only a few tasks waiting: an interrupt is answered soon."""
     waiting: set[Future[tuple[NodeTask, Chunk]]] = set()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelgrove.models.linear.checkpoints import TaskCheckpoint, fingerprint
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.forest_builder import build_forest
 from labelgrove.models.linear.node_training import FrequentFirst, Level, train_task
+from labelgrove.models.linear.remote_training import RemoteTraining
 from labelgrove.models.linear.solver import Solver
 from labelgrove.models.linear.tasks import Chunk, NodeTask, in_threads, tasks_of
 
@@ -33,8 +35,9 @@ def train_forest(
 
     The root learns from all documents, also from those without labels; a node from those that
     have a label below it and, with ``solver.negatives``, that the levels above find likely to.
-    Tasks of a level are independent, so they run in threads and in any order, level after level;
-    finished ones are kept in the run folder, and a resumed training does not repeat them.
+    Tasks of a level are independent, so they run in threads or on the run's workers and in any
+    order, level after level; finished ones are kept in the run folder, and a resumed training does
+    not repeat them.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def train_forest(
     solver
         How a classifier is trained.
     run
-        Folder, resume and progress.
+        Folder, resume, progress and workers.
     threads
         Threads; None for all cores.
     dense
@@ -96,11 +99,21 @@ def train_levels(
     checkpoint
         Tasks that are finished.
     run
-        Shows the progress.
+        Shows the progress; its workers carry out tasks, if there are any.
     threads
         Threads; None for all cores.
     """
     done = checkpoint.load()
+    n_threads = workers(threads)
+    remote = None if run.workers is None else RemoteTraining(run.workers, train, solver)
+
+    def carry_out(
+        here: Level, todo: Sequence[NodeTask]
+    ) -> Generator[tuple[NodeTask, Chunk], None, None]:
+        if remote is not None:
+            return remote.carry_out(here, todo)
+        return in_threads(partial(train, here, solver), todo, n_threads)
+
     levels = [(number, level) for number, tree in enumerate(trees) for level in range(tree.depth)]
     total = sum(len(list(tasks_of(number, trees[number], level))) for number, level in levels)
     with run.progress.task("training", total, "groups of labels", len(done)) as shown:
@@ -111,13 +124,15 @@ def train_levels(
                     continue
                 here = level_of(number, level, done)
                 todo.sort(key=here.work, reverse=True)
-                work = partial(train, here, solver)
-                for task, chunk in in_threads(work, todo, workers(threads)):
-                    done[task] = chunk
-                    checkpoint.add(task, chunk)
-                    shown.advance()
+                with closing(carry_out(here, todo)) as results:
+                    for task, chunk in results:
+                        done[task] = chunk
+                        checkpoint.add(task, chunk)
+                        shown.advance()
         finally:  # also when interrupted: what is done is kept
             checkpoint.flush()
+    if remote is not None:
+        remote.tell(run.progress, n_threads)
     return done
 
 

@@ -132,9 +132,9 @@ def train(
     fabric = open_fabric(settings, getattr(network, "leaves_parts_out", False))
     if settings.devices == 1:
         return _train(fabric, network, objective, settings, run, dict(belongs), title)
-    # other processes can neither share a progress bar nor call back
+    # other processes can neither share a progress bar nor call back, nor use what is open here
     progress = Silent() if isinstance(run.progress, Silent) else Lines()
-    run = replace(run, progress=progress, report=None)
+    run = replace(run, progress=progress, report=None, workers=None)
     words: dict[str, Any] = {
         "settings": settings,
         "run": run,
