@@ -113,22 +113,24 @@ class ReadingOptions:
                 told += [option] if value is True else [option, str(value)]
         return told
 
+    def arguments(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of `read_corpus`."""
+        return {
+            "format": self.format,
+            "text": self.text_field,
+            "labels": self.labels_field,
+            "id": self.id_field,
+            "separator": self.separator,
+            "quote": None if self.no_quotes else '"',
+            "matrix": self.matrix,
+            "on_bad": "skip" if self.skip_bad else "stop",
+        }
+
     def open(self, source: Path, *, labelled: bool = True) -> Corpus:
         """Open a corpus; with ``labelled=False`` its documents need no labels."""
         from labelgrove.corpus import read_corpus
 
-        return read_corpus(
-            source,
-            format=self.format,
-            text=self.text_field,
-            labels=self.labels_field,
-            id=self.id_field,
-            separator=self.separator,
-            quote=None if self.no_quotes else '"',
-            matrix=self.matrix,
-            on_bad="skip" if self.skip_bad else "stop",
-            labelled=labelled,
-        )
+        return read_corpus(source, labelled=labelled, **self.arguments())
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,86 @@
+"""The inputs of a run: files, patterns and URLs, each looked at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+
+from labelgrove.core import remote
+from labelgrove.core.errors import InputError
+
+WILD = "*?["  # characters of a pattern
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of documents.
+
+    Parameters
+    ----------
+    name
+        Its absolute path, or its URL.
+    mark
+        Changes when its content does; empty if there is no such file.
+    """
+
+    name: str
+    mark: str
+
+
+def find_inputs(names: Iterable[str]) -> list[InputFile]:
+    """Return the files that paths, URLs and patterns name; matches of a pattern are sorted.
+
+    A file that is not there is kept, so that the others can be tagged; a pattern without any
+    match, or a file that is named twice, raises an error.
+    """
+    found: dict[str, InputFile] = {}
+    for name in names:
+        for each in _matches(name):
+            if each in found:
+                raise InputError(f"the input {each} is named twice; name it once")
+            found[each] = InputFile(each, _mark(each))
+    if not found:
+        raise InputError("there is no input; name files, patterns or URLs of documents")
+    if not any(each.mark for each in found.values()):
+        first, *others = found
+        more = f", and neither of the other {len(others):,} inputs exists" if others else ""
+        raise InputError(f"there is no file {first}{more}")
+    return list(found.values())
+
+
+def _matches(name: str) -> list[str]:
+    if name.startswith("file://"):
+        name = name.removeprefix("file://")
+    wild = any(character in name for character in WILD)
+    if remote.is_url(name):
+        matches = remote.expanded(name) if wild else [name]
+    elif wild and not Path(name).exists():
+        found = glob(name, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        matches = sorted(os.path.abspath(each) for each in found if Path(each).is_file())  # noqa: PTH100
+    else:
+        matches = [os.path.abspath(name)]  # noqa: PTH100 - resolve() would follow links
+    if not matches:
+        raise InputError(f"no file matches {name}")
+    return matches
+
+
+def _mark(name: str) -> str:
+    if remote.is_url(name):
+        try:
+            size, mark = remote.facts(name)
+        except InputError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return ""
+            raise
+        return f"{size} {mark}"
+    path = Path(name)
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    try:
+        facts = [each.stat() for each in files]
+    except FileNotFoundError:
+        return ""
+    size, time = sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)
+    return f"{size} {time}"
