@@ -29,6 +29,11 @@ def is_url(name: str) -> bool:
     return "://" in name
 
 
+def is_object_store(url: str) -> bool:
+    """Tell whether a URL leads to one of the stores in which folders are parts of names."""
+    return url.partition("://")[0] in DRIVERS
+
+
 def file_system(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for a URL, and the path in it."""
     scheme = url.partition("://")[0]
@@ -51,9 +56,9 @@ def explained(url: str, verb: str = "read") -> Iterator[None]:
         yield
     except (LabelgroveError, MemoryError):
         raise
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {url}") from error
     except Exception as error:  # each library has its own: no rights, no network, no bucket
+        if verb == "read" and isinstance(error, FileNotFoundError):
+            raise InputError(f"there is no file {url}") from error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"cannot {verb} {url}: {reason}") from error
 

@@ -70,8 +70,6 @@ class LocalFolder(ResultFolder):
 
     def sizes(self) -> dict[str, int]:
         """Return all files in it and their bytes; none if there is no such folder."""
-        if self._path.exists() and not self._path.is_dir():
-            raise InputError(f"{self.name} is a file; the results need a folder")
         files = (path for path in self._path.rglob("*") if path.is_file())
         return {path.relative_to(self._path).as_posix(): path.stat().st_size for path in files}
 
@@ -116,6 +114,8 @@ class LocalFolder(ResultFolder):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Make the folder, and lock it against other processes."""
+        if self._path.exists() and not self._path.is_dir():
+            raise InputError(f"{self.name} is a file; the results need a folder")
         if around := saved_folder_around(self._path / MANIFEST):
             raise InputError(f"{self.name} lies in the saved folder {around}; choose another one")
         with told(self.name):
@@ -179,8 +179,9 @@ class RemoteFolder(ResultFolder):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Make the folder where a store has folders; object stores know no locks."""
-        with self._writing("") as path:
-            self._system.makedirs(path.rstrip("/"), exist_ok=True)
+        if not remote.is_object_store(self.name):  # there it would make a bucket of a typing error
+            with self._writing("") as path:
+                self._system.makedirs(path.rstrip("/"), exist_ok=True)
         yield
 
     @contextmanager

@@ -210,6 +210,10 @@ def _is_ours(name: str) -> bool:
 def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if name == "tagger":
         return "another tagger (or the same one trained anew)"
+    if name == "reading":
+        before, after = old.get(name) or {}, new[name]
+        first = next(each for each in {**before, **after} if before.get(each) != after.get(each))
+        return f"{first} {before.get(first)!r} instead of {after.get(first)!r}"
     if name == "inputs":
         before = old.get(name) or []
         changed = sorted({*before} ^ {*new[name]})

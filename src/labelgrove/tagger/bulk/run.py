@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from labelgrove.core import remote
 from labelgrove.core.manifest import parse_manifest
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.result_folders import open_result_folder
+from labelgrove.corpus import read_corpus
 from labelgrove.tagger.bulk.folder import Identity, PartResult, TaggedFolder
 from labelgrove.tagger.bulk.inputs import find_inputs
 from labelgrove.tagger.bulk.parts import PartTask, Report, tag_part
@@ -20,6 +22,12 @@ from labelgrove.tagger.bulk.writers import check_form
 from labelgrove.tagger.tagger import Tagger
 from labelgrove.tagger.tags import needed_depth
 from labelgrove.tagger.thresholds import untuned_note
+
+READING = {  # what is read if nothing else is asked for
+    name: parameter.default
+    for name, parameter in inspect.signature(read_corpus).parameters.items()
+    if name not in ("source", "labelled")
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ def tag_files(
         shown.say(note)
     place = os.fspath(out)
     place = place if remote.is_url(place) else os.path.abspath(place)  # noqa: PTH100 - keeps links
-    settings = dict(reading or {})
+    settings = {**READING, **(reading or {})}
     identity = Identity(
         __version__,
         saved.checksum,
