@@ -63,26 +63,29 @@ def explained(url: str, verb: str = "read") -> Iterator[None]:
         raise InputError(f"cannot {verb} {url}: {reason}") from error
 
 
-def expanded(pattern: str) -> list[str]:
-    """Return the URLs that match a pattern with ``*``, sorted."""
+def expanded(pattern: str) -> dict[str, str]:
+    """Return the URLs of files that match a pattern with ``*``, sorted, with their marks."""
     system, path = file_system(pattern)
     with explained(pattern):
-        return sorted(system.unstrip_protocol(each) for each in system.glob(path))
+        found = system.glob(path, detail=True)  # one listing, where each info would be a request
+    files = {each: info for each, info in found.items() if info.get("type") != "directory"}
+    return {str(system.unstrip_protocol(each)): mark(files[each]) for each in sorted(files)}
 
 
-def facts(url: str) -> tuple[int, str]:
-    """Return the size of a file, and what changes when its content does."""
+def mark_of(url: str) -> str:
+    """Return what changes when the content of a file does."""
     system, path = file_system(url)
     with explained(url):
         info = system.info(path)
     if info.get("type") == "directory":
         raise InputError(f"{url} is a folder; name the files in it, such as {url.rstrip('/')}/*")
-    return int(info["size"]), changing(info)
+    return mark(info)
 
 
-def changing(info: Mapping[str, Any]) -> str:
-    """Return the mark of a file's content: a checksum of the store, or a time."""
-    return next((str(info[name]) for name in MARKS if info.get(name) is not None), "")
+def mark(info: Mapping[str, Any]) -> str:
+    """Return a file's size with a checksum of the store, or a time."""
+    content = next((str(info[name]) for name in MARKS if info.get(name) is not None), "")
+    return f"{info['size']} {content}"
 
 
 @contextmanager

@@ -38,10 +38,10 @@ def find_inputs(names: Iterable[str]) -> list[InputFile]:
     """
     found: dict[str, InputFile] = {}
     for name in names:
-        for each in _matches(name):
+        for each, mark in _matches(name).items():
             if each in found:
                 raise InputError(f"the input {each} is named twice; name it once")
-            found[each] = InputFile(each, _mark(each))
+            found[each] = InputFile(each, mark)
     if not found:
         raise InputError("there is no input; name files, patterns or URLs of documents")
     if not any(each.mark for each in found.values()):
@@ -51,31 +51,34 @@ def find_inputs(names: Iterable[str]) -> list[InputFile]:
     return list(found.values())
 
 
-def _matches(name: str) -> list[str]:
-    if name.startswith("file://"):
-        name = name.removeprefix("file://")
+def _matches(name: str) -> dict[str, str]:
+    """Return the files that a path, URL or pattern names, each with its mark."""
+    name = name.removeprefix("file://")
     wild = any(character in name for character in WILD)
     if remote.is_url(name):
-        matches = remote.expanded(name) if wild else [name]
+        matches = remote.expanded(name) if wild else {name: _remote_mark(name)}
     elif wild and not Path(name).exists():
         found = glob(name, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
-        matches = sorted(os.path.abspath(each) for each in found if Path(each).is_file())  # noqa: PTH100
+        files = sorted(os.path.abspath(each) for each in found if Path(each).is_file())  # noqa: PTH100
+        matches = {each: _mark(each) for each in files}
     else:
-        matches = [os.path.abspath(name)]  # noqa: PTH100 - resolve() would follow links
+        place = os.path.abspath(name)  # noqa: PTH100 - resolve() would follow links
+        matches = {place: _mark(place)}
     if not matches:
         raise InputError(f"no file matches {name}")
     return matches
 
 
+def _remote_mark(url: str) -> str:
+    try:
+        return remote.mark_of(url)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return ""
+        raise
+
+
 def _mark(name: str) -> str:
-    if remote.is_url(name):
-        try:
-            size, mark = remote.facts(name)
-        except InputError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                return ""
-            raise
-        return f"{size} {mark}"
     path = Path(name)
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     try:

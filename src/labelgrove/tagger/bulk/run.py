@@ -130,7 +130,7 @@ def tag_files(
     sources = find_inputs(inputs)
     if note := untuned_note(saved.tagger.learned_, threshold):
         shown.say(note)
-    place = os.fspath(out)
+    place = os.fspath(out).removeprefix("file://")
     place = place if remote.is_url(place) else os.path.abspath(place)  # noqa: PTH100 - keeps links
     settings = {**READING, **(reading or {})}
     identity = Identity(
