@@ -17,11 +17,12 @@ import pytest
 
 import cluster_jobs
 from labelgrove.cluster import tagging
-from labelgrove.cluster.tagging import tag_on_node, tag_parts_on
+from labelgrove.cluster.tagging import rank_batches_on, tag_on_node, tag_parts_on
 from labelgrove.core.errors import ClusterError
 from labelgrove.core.progress import Silent
+from labelgrove.corpus import read_corpus
 from labelgrove.models.contract import known_answer
-from labelgrove.tagger import Tagger
+from labelgrove.tagger import Tagger, batches
 from labelgrove.tagger.bulk import InputFile, PartTask, tag_files
 from processes import PATIENCE
 
@@ -155,6 +156,15 @@ def test_what_a_node_does_not_see_is_told(small_cluster, saved, inputs, tmp_path
 
     with pytest.raises(ClusterError, match="does not see the tagger's folder"):
         tag_files(moved, inputs, tmp_path / "out", tag_parts=elsewhere)
+
+
+def test_scores_are_the_same_as_without_a_cluster(small_cluster, saved, monkeypatch):
+    monkeypatch.setattr(batches, "FIRST_DOCUMENTS", 16)
+    tagger, corpus = Tagger.load(saved), read_corpus(known_answer(150))
+    here = tagger.evaluate(corpus)
+    there = tagger.evaluate(corpus, rank_batches=rank_batches_on(small_cluster, saved))
+    assert there == here
+    assert there.documents == 150
 
 
 def test_a_driver_that_is_stopped_or_killed_goes_on(

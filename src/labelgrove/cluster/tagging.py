@@ -1,10 +1,10 @@
-"""Tagging on a cluster: each task tags one input, with the tagger that its process keeps."""
+"""Tagging and ranking on a cluster: each process keeps the tagger from task to task."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,11 +15,13 @@ from labelgrove.cluster.tasks import run_tasks
 from labelgrove.core.errors import ClusterError, InputError
 from labelgrove.core.manifest import parse_manifest
 from labelgrove.core.progress import Progress
+from labelgrove.core.ranking import Ranking
 from labelgrove.core.remote import is_url
 from labelgrove.tagger import Tagger
 from labelgrove.tagger.bulk import PartResult, PartTask, SavedTagger, TagParts, tag_part
 from labelgrove.tagger.bulk.folder import MANIFEST
 from labelgrove.tagger.bulk.parts import Report
+from labelgrove.tagger.scoring import RankBatches
 
 SECONDS = 2.0  # between two looks at how far the workers are
 SHARED = "on a drive that all nodes share, under the same path, or in an object store"
@@ -102,6 +104,29 @@ def _tagger(folder: str, checksum: str) -> Tagger:
     tagger = Tagger.load(place)
     tagger.set_threads(1)
     return tagger
+
+
+def rank_batches_on(cluster: Cluster, folder: Path) -> RankBatches:
+    """Return a function that ranks texts on a cluster, for `Tagger.evaluate`.
+
+    Parameters
+    ----------
+    cluster
+        An open cluster.
+    folder
+        The saved tagger; every node must see it.
+    """
+    shared = [str(folder.resolve()), parse_manifest(folder)["checksum"]]
+
+    def rank_batches(texts: Iterable[list[str]], k: int) -> Iterator[tuple[int, Ranking]]:
+        yield from run_tasks(cluster, rank_on_node, texts, shared=[*shared, k])
+
+    return rank_batches
+
+
+def rank_on_node(texts: list[str], folder: str, checksum: str, k: int) -> Ranking:
+    """Rank a batch of texts in a worker."""
+    return _tagger(folder, checksum).learned_.rank(texts, k)
 
 
 class _Counts:
