@@ -149,7 +149,6 @@ def speed(setup: Setup) -> list[str]:
             f"{setup.documents / turn.tagging:,.0f}",
             f"{base.tagging / turn.tagging:.2f}",
             f"{turn.processor:.1f}",
-            f"{turn.workers:.1f}",
         ]
         for name, turn in best.items()
     ]
@@ -159,14 +158,14 @@ def speed(setup: Setup) -> list[str]:
         f"`bonsai`; of {setup.turns} turns the one with the fastest tagging. *command*: from its "
         "start to its end; *tagging*: from the first finished part to the last, stretched to all "
         "parts, which leaves out starts and connections; *processor*: user and system time of the "
-        "command and, with Ray, of all that its nodes ran meanwhile; *workers*: of the processes "
-        "that tag alone, loading the tagger included. Load average of the machine meanwhile: "
+        "command and, with Ray, of all that its nodes ran meanwhile. Load average of the machine "
+        "meanwhile: "
         f"{os.getloadavg()[1]:.1f} on {os.cpu_count()} cores.",
         "",
         *table(
             [
                 *("", "command, s", "tagging, s", "documents/s", "speed-up"),
-                *("processor, s", "workers, s"),
+                "processor, s",
             ],
             rows,
         ),
@@ -182,14 +181,13 @@ class Timed:
     command: float
     tagging: float
     processor: float
-    workers: float
     checksum: str
 
 
 def timed(words: list[str], cluster: RayNodes | None, out: Path) -> Timed:
     """Run a command and watch what it and the nodes take."""
     before = {} if cluster is None else cluster.seconds()
-    latest: dict[tuple[int, float], tuple[bool, float]] = dict(before)
+    latest = dict(before)
     environment = dict(os.environ) if cluster is None else cluster.environment
     start = time.perf_counter()
     driver = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
@@ -205,15 +203,12 @@ def timed(words: list[str], cluster: RayNodes | None, out: Path) -> Timed:
     if driver.returncode:
         raise SystemExit(f"tagging ended with {driver.returncode}")
     own = used.ru_utime + used.ru_stime
-    rest = [
-        (worker, now - before.get(key, (worker, 0.0))[1]) for key, (worker, now) in latest.items()
-    ]
+    nodes = sum(now - before.get(key, 0.0) for key, now in latest.items())
     times = sorted(path.stat().st_mtime for path in out.glob("part-*"))
     return Timed(
         spent,
         (times[-1] - times[0]) * len(times) / (len(times) - 1),
-        own + sum(seconds for _, seconds in rest),
-        sum(seconds for worker, seconds in rest if worker) if cluster else own,
+        own + nodes,
         checksum(out),
     )
 

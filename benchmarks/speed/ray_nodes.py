@@ -109,8 +109,8 @@ class RayNodes:
         nodes = range(len(self.nodes))
         return [each for node in nodes for each in self.processes(node, "ray::") if _tags(each)]
 
-    def seconds(self) -> dict[tuple[int, float], tuple[bool, float]]:
-        """Return each process of the nodes: whether it is a worker, and its processor time."""
+    def seconds(self) -> dict[tuple[int, float], float]:
+        """Return the processor time of each process of the nodes, by its id and beginning."""
         found = {}
         for node in self.nodes:
             try:
@@ -123,7 +123,7 @@ class RayNodes:
                     key = (each.pid, each.create_time())
                 except psutil.Error:
                     continue
-                found[key] = (_tags(each), spent.user + spent.system)
+                found[key] = spent.user + spent.system
         return found
 
     def end(self, node: int) -> None:
