@@ -530,3 +530,41 @@ def test_who_gives_neither_documents_nor_names_is_told_so(tmp_path):
         "train", "--labels", tmp_path / "labels.tsv", "--model", "bonsai", "--out", tmp_path / "t"
     )
     assert "learns from documents: give a file of them" in told
+
+
+def test_tag_writes_a_part_for_each_input_and_goes_on(trained, data, tmp_path):
+    out = tmp_path / "out"
+    done = called("tag", trained, data / "t*.jsonl", "-k", "3", "--out", out)
+    assert done.stdout == f"300 documents in 2 parts, written to {out}\n"
+    assert "tagging: 2 parts in" in done.stderr
+    assert "left" not in done.stderr
+    part = (out / "part-00000.jsonl").read_text()
+    assert part == called("tag", trained, data / "test.jsonl", "-k", "3").stdout
+    again = called("tag", trained, data / "t*.jsonl", "-k", "3", "--out", out)
+    assert again.stdout == done.stdout
+    line = fails("tag", trained, data / "test.jsonl", "-k", "2", "--out", out)
+    assert "holds another run, with other inputs" in line
+    called("tag", trained, data / "test.jsonl", "--out", out, "--overwrite", "--out-format", "csv")
+    assert sorted(path.name for path in out.iterdir()) == ["part-00000.csv", "parts.json"]
+
+
+def test_tag_names_what_it_could_not_read(trained, data, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"text": 7}\n{"text": "good"}\n')
+    words = ["tag", trained, data / "test.jsonl", tmp_path / "bad.jsonl", "--out", tmp_path / "out"]
+    done = called(*words, "-q", check=1)
+    assert done.stdout.startswith("100 documents in 1 parts")
+    first, last = done.stderr.splitlines()
+    assert first.startswith(f"not tagged: {tmp_path / 'bad.jsonl'}, line 1: the text must be")
+    assert last.startswith("labelgrove: 1 of 2 inputs could not be read, the others are tagged")
+    done = called(*words, "-q", "--skip-bad", "--overwrite")
+    assert done.stderr == "1 bad rows skipped\n"
+
+
+def test_tag_refuses_what_makes_no_sense(trained, data, tmp_path):
+    documents = data / "test.jsonl"
+    for words in (["--cluster", "local:1"], ["--overwrite"], ["--out-format", "csv"]):
+        assert "need --out FOLDER" in fails("tag", trained, documents, *words)
+    assert "several inputs need --out" in fails("tag", trained, documents, data / "train.jsonl")
+    assert "--text is printed" in fails("tag", trained, "--text", "a", "--out", tmp_path / "out")
+    line = fails("tag", trained, documents, "--out", tmp_path / "out", "--out-format", "xml")
+    assert "unknown form of the output 'xml'" in line

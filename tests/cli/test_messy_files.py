@@ -84,6 +84,15 @@ def test_options_are_given_once(files, tmp_path, name):
     assert "P@1" in called("compare", tagger, again, "--test", file).stdout
 
 
+def test_files_tagged_into_a_folder_are_read_as_the_training_was(files, tmp_path):
+    called("tag", files / "tagger", files / "excel.csv", files / "unicode.txt", "--out", tmp_path)
+    for part in ("part-00000.jsonl", "part-00001.jsonl"):
+        assert len((tmp_path / part).read_text(encoding="utf-8").splitlines()) == len(ROWS)
+    line = fails("tag", files / "tagger", files / "excel.csv", files / "unicode.txt",
+                 "--out", tmp_path, "--encoding", "utf-16")  # fmt: skip
+    assert "holds another run, with encoding by default instead of 'utf-16'" in line
+
+
 def test_a_workbook_with_several_sheets(files):
     book = files / "book.xlsx"
     line = fails("evaluate", files / "tagger", book)

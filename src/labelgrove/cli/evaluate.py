@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.terminal import show
 from labelgrove.core.extras import need
+
+if TYPE_CHECKING:
+    from labelgrove.core.progress import Progress
+    from labelgrove.tagger.scoring import RankBatches
 
 
 @options.reads_documents
@@ -26,6 +32,7 @@ def evaluate(
         Path | None,
         typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
     ] = None,
+    cluster: options.Cluster = None,
     threads: options.Threads = None,
     require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
@@ -47,14 +54,26 @@ def evaluate(
     tagger.set_threads(threads)
     corpus = reading.open(source, remembered=tagger.learned_.reading, progress=progress)
     chosen = options.read_threshold(threshold)
-    if report is None:
-        scores = tagger.evaluate(corpus, ks=ks, threshold=chosen, progress=progress)
-    else:
-        from labelgrove.report.assessment import assess
+    with _ranking(cluster, folder, progress) as rank_batches:
+        if report is None:
+            scores = tagger.evaluate(
+                corpus, ks=ks, threshold=chosen, rank_batches=rank_batches, progress=progress
+            )
+        else:
+            from labelgrove.report.assessment import assess
+
+            assessment = assess(
+                tagger,
+                corpus,
+                ks=ks,
+                threshold=chosen,
+                rank_batches=rank_batches,
+                progress=progress,
+            )
+            scores = assessment.scores
+    if report is not None:
         from labelgrove.report.evaluation import evaluation_report
 
-        assessment = assess(tagger, corpus, ks=ks, threshold=chosen, progress=progress)
-        scores = assessment.scores
         command = shlex.join(["labelgrove", *context.obj])
         options.write_output(report, evaluation_report(assessment, folder, command, progress))
     options.say_skipped(corpus)
@@ -66,6 +85,19 @@ def evaluate(
             show(note)
         if report is not None:
             show(f"written to {report}")
+
+
+@contextmanager
+def _ranking(cluster: str | None, folder: Path, progress: Progress) -> Iterator[RankBatches | None]:
+    """Open the cluster on which texts are ranked; None ranks them here."""
+    if cluster is None:
+        yield None
+        return
+    from labelgrove.cluster import open_cluster
+    from labelgrove.cluster.tagging import rank_batches_on
+
+    with open_cluster(cluster, progress=progress) as opened:
+        yield rank_batches_on(opened, folder)
 
 
 def _places(at: str) -> tuple[int, ...]:

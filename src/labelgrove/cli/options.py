@@ -134,6 +134,26 @@ class ReadingOptions:
             told += [option] if isinstance(value, bool) else [option, str(value)]
         return told
 
+    def arguments(self) -> dict[str, Any]:
+        """Return those options that were given, as keyword arguments of `read_corpus`."""
+        given: dict[str, Any] = {
+            "format": self.format,
+            "text": self.text_field,
+            "labels": self.labels_field,
+            "id": self.id_field,
+            "separator": self.separator,
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+            "matrix": self.matrix,
+            "on_bad": "skip" if self.skip_bad else None,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.no_header is not None:
+            given["header"] = not self.no_header
+        if self.no_quotes is not None:
+            given["quote"] = None if self.no_quotes else '"'
+        return given
+
     def open(
         self,
         source: Path,
@@ -157,28 +177,7 @@ class ReadingOptions:
         """
         from labelgrove.corpus import read_like
 
-        given: dict[str, Any] = {
-            "format": self.format,
-            "text": self.text_field,
-            "labels": self.labels_field,
-            "id": self.id_field,
-            "separator": self.separator,
-            "encoding": self.encoding,
-            "sheet": self.sheet,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
-        if self.no_header is not None:
-            given["header"] = not self.no_header
-        if self.no_quotes is not None:
-            given["quote"] = None if self.no_quotes else '"'
-        corpus = read_like(
-            source,
-            remembered or {},
-            given,
-            matrix=self.matrix,
-            on_bad="skip" if self.skip_bad else "stop",
-            labelled=labelled,
-        )
+        corpus = read_like(source, remembered or {}, self.arguments(), labelled=labelled)
         if progress is not None:
             for note in corpus.notes:
                 progress.say(f"{source}: {note}")

@@ -125,6 +125,8 @@ class Cluster:
                     f"node {node.name} does not answer for {NODE_SECONDS:.0f} s"
                 ) from None
             except ray.exceptions.RayError as error:
+                if node.id not in [each.id for each in self.nodes]:
+                    continue  # it was lost meanwhile, and no task will run there
                 first = next(iter(str(error).strip().splitlines()), type(error).__name__)
                 raise ClusterError(f"node {node.name} cannot run tasks: {first}") from error
             compare(node.name, theirs, self.versions)

@@ -112,6 +112,10 @@ class GivenUpError(LabelgroveError):
     """A training was ended on the way: others had come further by then."""
 
 
+class PartlyDoneError(LabelgroveError):
+    """Some inputs could not be read; what could be done with the others was done."""
+
+
 class ClusterError(LabelgroveError):
     """A cluster cannot be used, or could not do a task."""
 

@@ -92,8 +92,9 @@ class _LinesTask(Task):
             speed = (self._done - self._before) / max(now - self._started, 1e-9)
             of = ""
             if self._total:
-                left = max(self._total - self._done, 0) / max(speed, 1e-9)
-                of = f" of {self._total:,} ({self._done / self._total:.0%}), {left:.0f} s left"
+                of = f" of {self._total:,} ({self._done / self._total:.0%})"
+                if speed:
+                    of += f", {max(self._total - self._done, 0) / speed:.0f} s left"
             rate = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s"
             self._out.say(
                 f"{self._title}: {self._done:,} {self._unit}{of}, {rate}" + _facts(self._facts)

@@ -18,7 +18,7 @@ from labelgrove.evaluation import Decision, ScoredRanking, labels_in_use, score_
 from labelgrove.labels import LabelSpace
 from labelgrove.report.choosing import ChosenDocument, choose
 from labelgrove.tagger import Scores, Tagger
-from labelgrove.tagger.scoring import evaluate_ranking, rank_corpus
+from labelgrove.tagger.scoring import RankBatches, evaluate_ranking, rank_corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,7 @@ def assess(
     *,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float | str = "auto",
+    rank_batches: RankBatches | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
     """Tag documents with known labels and keep what a report tells of it.
@@ -96,12 +97,15 @@ def assess(
         A fitted tagger.
     corpus
         Documents with labels; read twice, the second time for names and examples.
-    ks, threshold, progress
+    ks, threshold, rank_batches, progress
         As of `Tagger.evaluate`.
     """
     decision = tagger.decision(threshold)
     began = time.monotonic()
-    ranking, Y = rank_corpus(tagger.learned_, corpus, max(RANKING_DEPTH, *ks), progress=progress)
+    depth = max(RANKING_DEPTH, *ks)
+    ranking, Y = rank_corpus(
+        tagger.learned_, corpus, depth, rank_batches=rank_batches, progress=progress
+    )
     seconds = time.monotonic() - began
     scores = evaluate_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
     scores.seconds = seconds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,6 +17,9 @@ from labelgrove.labels import LabelSpace
 from labelgrove.tagger import batches
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import decide, untuned_note
+
+# ranks batches of texts to a depth; gives the number of each and its ranking, in any order
+RankBatches: TypeAlias = Callable[[Iterable[list[str]], int], Iterable[tuple[int, Ranking]]]
 
 
 class Scores(dict[str, float]):
@@ -38,6 +42,7 @@ def rank_corpus(
     *,
     title: str = "tagging",
     space: LabelSpace | None = None,
+    rank_batches: RankBatches | None = None,
     progress: Progress | None = None,
 ) -> tuple[Ranking, csr_array]:
     """Return the best k labels of documents, and their true labels.
@@ -54,6 +59,8 @@ def rank_corpus(
         What progress says is being done.
     space
         Numbers the true labels; by default the space of ``learned``.
+    rank_batches
+        What ranks in place of ``learned``, with the same result, such as a cluster.
     progress
         Where progress is shown.
 
@@ -63,18 +70,24 @@ def rank_corpus(
         Y has shape (n, M). Its columns are the labels and concepts of the space, then the ids
         that it does not know, in sorted order.
     """
-    rankings: list[Ranking] = []
+    rankings: dict[int, Ranking] = {}
     truth: list[tuple[str, ...]] = []
+
+    def texts() -> Iterator[list[str]]:
+        for batch in batches.of_documents(corpus):
+            truth.extend(document.labels for document in batch)
+            yield [document.text for document in batch]
+
     total = len(corpus) if isinstance(corpus, Sized) else None
     with (progress or Silent()).task(title, total) as shown:
-        for batch in batches.of_documents(corpus):
-            rankings.append(learned.rank([document.text for document in batch], k))
-            truth.extend(document.labels for document in batch)
-            shown.advance(len(batch))  # once they are tagged, not read
+        ranked = rank_batches or (lambda many, k: enumerate(learned.rank(x, k) for x in many))
+        for number, ranking in ranked(texts(), k):
+            rankings[number] = ranking
+            shown.advance(len(ranking.labels))  # once they are tagged, not read
     if not truth:
         raise InputError(f"{corpus.name} holds no documents to score on")
     Y = (space or learned.labels).encode(truth, unseen="append")
-    return Ranking.concatenate(rankings), Y
+    return Ranking.concatenate([rankings[number] for number in sorted(rankings)]), Y
 
 
 def evaluate_ranking(

@@ -30,7 +30,13 @@ from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
 from labelgrove.tagger.inputs import VocabularyLike, as_corpus, as_texts, as_vocabulary
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
-from labelgrove.tagger.scoring import Scores, evaluate_ranking, held_out_scores, rank_corpus
+from labelgrove.tagger.scoring import (
+    RankBatches,
+    Scores,
+    evaluate_ranking,
+    held_out_scores,
+    rank_corpus,
+)
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
 from labelgrove.tagger.thresholds import PER_LABEL, decide
@@ -378,6 +384,7 @@ class Tagger(Configured):
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
         labels_of: Tagger | None = None,
+        rank_batches: RankBatches | None = None,
         progress: Progress | None = None,
     ) -> Scores:
         """Score the tagger on texts with known labels.
@@ -395,6 +402,8 @@ class Tagger(Configured):
         labels_of
             Another tagger, whose labels count too: both are scored over the labels of both, and
             PSP goes by the larger count of a label, so that the scores of both can be compared.
+        rank_batches
+            What ranks texts in place of this tagger, with the same result, such as a cluster.
         progress
             Where progress is shown.
         """
@@ -403,7 +412,9 @@ class Tagger(Configured):
         corpus = as_corpus(texts, labels, learned.reading)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
         depth, started = max(RANKING_DEPTH, *ks), time.monotonic()
-        ranking, Y = rank_corpus(learned, corpus, depth, space=counted, progress=progress)
+        ranking, Y = rank_corpus(
+            learned, corpus, depth, space=counted, rank_batches=rank_batches, progress=progress
+        )
         seconds = time.monotonic() - started
         scores = evaluate_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)
         scores.seconds = seconds

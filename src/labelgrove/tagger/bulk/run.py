@@ -1,0 +1,196 @@
+"""A run over many inputs: what is missing is tagged, on this machine or by what is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from labelgrove._version import __version__
+from labelgrove.core import remote_files
+from labelgrove.core.manifest import parse_manifest
+from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.result_folders import open_result_folder
+from labelgrove.tagger.bulk.folder import Identity, PartResult, TaggedFolder
+from labelgrove.tagger.bulk.inputs import find_inputs
+from labelgrove.tagger.bulk.parts import PartTask, Report, tag_part
+from labelgrove.tagger.bulk.writers import check_form
+from labelgrove.tagger.tagger import Tagger
+from labelgrove.tagger.tags import needed_depth
+from labelgrove.tagger.thresholds import untuned_note
+
+
+@dataclass(frozen=True)
+class SavedTagger:
+    """A tagger, and what other processes find it by.
+
+    Parameters
+    ----------
+    tagger
+        The tagger, loaded.
+    folder
+        Its absolute path.
+    checksum
+        Of its manifest, which has those of all its files.
+    """
+
+    tagger: Tagger
+    folder: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Parameters
+    ----------
+    parts, inputs
+        How many parts are finished, of how many inputs.
+    documents, skipped
+        Documents in all parts, and bad rows that were skipped.
+    problems
+        Inputs that could not be read, each with the reason.
+    """
+
+    parts: int
+    inputs: int
+    documents: int
+    skipped: int
+    problems: Mapping[str, str]
+
+
+TagParts: TypeAlias = Callable[
+    [SavedTagger, Sequence[PartTask], Report, Progress], Iterable[PartResult]
+]
+
+
+def one_by_one(
+    saved: SavedTagger, tasks: Sequence[PartTask], report: Report, progress: Progress
+) -> Iterator[PartResult]:
+    """Tag parts in this process."""
+    for task in tasks:
+        yield tag_part(saved.tagger, task, report)
+
+
+def tag_files(
+    folder: str | os.PathLike[str],
+    inputs: Iterable[str],
+    out: str | os.PathLike[str],
+    *,
+    k: int = 5,
+    threshold: float | str | None = None,
+    form: str = "jsonl",
+    reading: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    tag_parts: TagParts = one_by_one,
+    threads: int | None = None,
+    require_signature: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Tag files into a folder, a part for each; a run that was interrupted goes on.
+
+    Parameters
+    ----------
+    folder
+        A saved tagger.
+    inputs
+        Paths, URLs and patterns of files, as `read_corpus` reads them.
+    out
+        The folder of the parts, or its URL. One of another run is refused.
+    k, threshold
+        As for `Tagger.tag`.
+    form
+        ``"jsonl"``, ``"csv"`` or ``"parquet"``.
+    reading
+        Keyword arguments of `read_corpus`.
+    overwrite
+        Begin anew, and remove the parts of a run that is in the folder.
+    tag_parts
+        Tags the parts and gives results as they are ready; in this process by default.
+    threads
+        As for `Tagger.set_threads`.
+    require_signature, progress
+        As for `Tagger.load`.
+    """
+    check_form(form)
+    shown = progress or Silent()
+    saved = _load(folder, threads, require_signature, shown)
+    needed_depth(saved.tagger.learned_, k, threshold)  # an invalid threshold is an error here
+    sources = find_inputs(inputs)
+    if note := untuned_note(saved.tagger.learned_, threshold):
+        shown.say(note)
+    place = os.fspath(out).removeprefix("file://")
+    place = place if remote_files.is_url(place) else os.path.abspath(place)  # noqa: PTH100 - keeps links
+    settings = dict(reading or {})
+    identity = Identity(
+        __version__,
+        saved.checksum,
+        tuple(source.name for source in sources),
+        form,
+        k,
+        threshold,
+        {name: str(each) if isinstance(each, Path) else each for name, each in settings.items()},
+    )
+    results = TaggedFolder(open_result_folder(place), form)
+    with results.folder.held():
+        run, finished = results.begin(identity, sources, overwrite=overwrite)
+        tasks = [
+            PartTask(number, source, place, run, form, k, threshold, settings)
+            for number, source in enumerate(sources)
+            if number not in finished
+        ]
+        problems = _tag_missing(saved, tasks, finished, tag_parts, shown)
+        results.end(run, identity, finished)
+    return Outcome(
+        len(finished),
+        len(sources),
+        sum(result.documents for result in finished.values()),
+        sum(result.skipped for result in finished.values()),
+        problems,
+    )
+
+
+def _load(
+    folder: str | os.PathLike[str],
+    threads: int | None,
+    require_signature: str | os.PathLike[str] | None,
+    progress: Progress,
+) -> SavedTagger:
+    tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
+    tagger.set_threads(threads)
+    return SavedTagger(
+        tagger, str(Path(folder).resolve()), parse_manifest(Path(folder))["checksum"]
+    )
+
+
+def _tag_missing(
+    saved: SavedTagger,
+    tasks: Sequence[PartTask],
+    finished: dict[int, PartResult],
+    tag_parts: TagParts,
+    progress: Progress,
+) -> dict[str, str]:
+    """Tag parts, add them to those that are finished, and return what could not be read."""
+    problems: dict[int, str] = {}
+    if not tasks:
+        return {}
+    if finished:
+        progress.say(f"{len(finished):,} parts were finished before")
+    documents = 0
+    with progress.task("tagging", len(tasks) + len(finished), "parts", len(finished)) as shown:
+
+        def report(unfinished: int) -> None:
+            shown.advance(0, documents=f"{documents + unfinished:,}")
+
+        for result in tag_parts(saved, tasks, report, progress):
+            if result.problem:
+                problems[result.number] = result.problem
+            else:
+                finished[result.number] = result
+                documents += result.documents
+            shown.advance(1, documents=f"{documents:,}")
+    names = {task.number: task.source.name for task in tasks}
+    return {names[number]: problems[number] for number in sorted(problems)}
