@@ -251,12 +251,21 @@ def test_vectors_that_help_get_a_weight():
     assert_same_ranking(model.rank(X, 5), given.rank(X, 5))
 
 
+def test_none_chooses_the_weight_too_and_other_words_are_refused():
+    X, Y = planted()
+    chosen, none = (OneVsRest(dense="mini", dense_weight=each) for each in ("auto", None))
+    assert_same_ranking(chosen.fit(X, Y).rank(X, 5), none.fit(X, Y).rank(X, 5))
+    assert chosen.dense_weight_ == none.dense_weight_ > 0
+    with pytest.raises(InputError, match=r"dense_weight must be .*'auto'.*got 'often'"):
+        OneVsRest(dense="mini", dense_weight="often").fit(X, Y)
+
+
 def test_a_model_that_is_fitted_again_keeps_the_weight_that_was_chosen():
     X, Y = planted()
     model, told = OneVsRest(dense="mini").fit(X, Y), Told()
     final = model.refit(X, Y, context=FitContext(run=Run(progress=told)))
     assert final.dense_weight_ == model.dense_weight_
-    assert final.dense_weight is None  # the setting stays as the user left it
+    assert final.dense_weight == "auto"  # the setting stays as the user left it
     assert not [line for line in told.lines if "dense_weight" in line]
     assert_same_ranking(final.rank(X, 5), model.rank(X, 5))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,10 +99,10 @@ class LinearForest(Classifier):
         "model2vec, or the NAME of a sentence encoder; NAME is a folder or a name on the Hugging "
         "Face hub. Empty for none.",
     )
-    dense_weight: float | None = setting(
-        None,
-        "Length of these vectors beside those of tf-idf, whose length is 1. None to choose it on "
-        "held-out documents among 0, 0.25, 0.5 and 1, where 0 does without them.",
+    dense_weight: float | Literal["auto"] | None = setting(
+        "auto",
+        "Length of these vectors beside those of tf-idf, whose length is 1. auto, or None, to "
+        "choose it on held-out documents among 0, 0.25, 0.5 and 1, where 0 does without them.",
         least=0,
         most=100,
     )
@@ -144,7 +144,8 @@ class LinearForest(Classifier):
             X = X.copy()
             X.sum_duplicates()
         solver = self._solver(X.shape[0], context)
-        weight = 0.0 if dense is None else self.dense_weight
+        given = None if isinstance(self.dense_weight, str) else self.dense_weight
+        weight = 0.0 if dense is None else given
         if dense is not None and weight is None:
             weight = self._decided_weight
         if dense is not None and weight is None:
