@@ -13,6 +13,7 @@ A run is a set, a model, a form and a seed. The forms of a network are `paper` (
 it), `consensus` (that and bonsai asked together) and `on bonsai` (it judges bonsai's candidates and
 starts from bonsai's scores). DIR of --work keeps a line of JSON for each run in papers.jsonl, with
 its learning curve; what is there is not run again, and a training that was interrupted goes on.
+The runs that are made so far lie in papers.jsonl beside this file: copy it to DIR to go on.
 --tables prints what was found, and draws the curves.
 """
 
@@ -160,10 +161,11 @@ class Bench:
         case.folder.mkdir(parents=True, exist_ok=True)
         tagger, settings = self._learned(task, case)
         facts, Y, ranking = judged(case, tagger)
+        encoder = settings.get("encoder")  # by its name: folders are other ones elsewhere
         spread = bootstrap(additive(Y, ranking, INTERVALS))
         trained_by = {} if task.form == CONSENSUS else training_record(case, task.system)
         return {
-            "settings": settings,
+            "settings": settings | ({"encoder": Path(encoder).name} if encoder else {}),
             "documents": len(case.documents("train")),
             **facts,
             "intervals": {name: list(each[1:]) for name, each in spread.items()},
