@@ -20,6 +20,7 @@ def test_a_terminal_is_one_that_can_be_opened(monkeypatch, there):
         return files[-1]
 
     monkeypatch.setattr(signals.os, "open", opened)
+    monkeypatch.setattr(signals.signal, "getsignal", lambda _: signal.SIG_DFL)  # nohup or not
     found = Terminal.of_this_process(), Terminal(True).is_gone(), Terminal(False).is_gone()
     assert found == (Terminal(there), not there, False)
     for file in files:

@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-import pickle
+import builtins
 import socket
 import traceback
+from typing import NamedTuple
 
+from labelgrove.core import errors
 from labelgrove.core.errors import ClusterError, LabelgroveError
 
 
-def pack(error: Exception) -> bytes:
-    """Return an error as bytes that can be read again: itself, or what comes nearest to it.
+class SentError(NamedTuple):
+    """An error as plain values, which any process can read.
 
-    Errors whose arguments are not their message, such as `BadRowError`, cannot be pickled; they
-    become their base class with the same message and the same exit code.
+    Parameters
+    ----------
+    kind
+        The name of its class, or of the nearest one above that takes a message alone.
+    message
+        What it says.
+    note
+        Where it was raised.
+    of_system
+        Number, words and file of an error of the operating system; None for any other.
+    """
+
+    kind: str
+    message: str
+    note: str
+    of_system: tuple[int, str, str | None] | None = None
+
+
+def pack(error: Exception) -> SentError:
+    """Return an error as plain values.
+
+    Errors whose arguments are not their message, such as `BadRowError`, become their base class
+    with the same message and the same exit code; those of libraries become a `ClusterError`.
     """
     lines = "".join(traceback.format_exception(error))
     note = f"in a worker on {socket.gethostname()}:\n{lines}"
-    nearest = _alternatives(error)
-    for candidate in nearest:
-        candidate.add_note(note)
-        try:
-            packed = pickle.dumps(candidate)
-            read = pickle.loads(packed)
-        except Exception:
-            continue
-        if type(read) is type(candidate) and str(read) == str(error):
-            return packed
-    last = ClusterError(f"{type(error).__name__}: {error}")
-    last.add_note(note)
-    return pickle.dumps(last)
+    if isinstance(error, OSError) and error.errno is not None:
+        name = None if error.filename is None else str(error.filename)
+        return SentError("OSError", str(error), note, (error.errno, str(error.strerror), name))
+    for kind in type(error).__mro__:
+        if (made := _made(kind.__name__, str(error))) is not None and type(made) is kind:
+            return SentError(kind.__name__, str(error), note)
+        if not issubclass(kind, LabelgroveError):
+            break
+    return SentError(ClusterError.__name__, f"{type(error).__name__}: {error}", note)
 
 
-def _alternatives(error: Exception) -> list[Exception]:
-    bases = [each for each in type(error).__mro__[1:] if issubclass(each, LabelgroveError)]
-    made: list[Exception] = [error]
-    for base in bases:
-        try:
-            made.append(base(str(error)))
-        except TypeError:  # it takes more than a message
-            continue
-    return made
-
-
-def unpack(packed: bytes) -> Exception:
+def unpack(sent: SentError) -> Exception:
     """Return the error that `pack` was given."""
+    error: Exception | None
+    if sent.of_system is not None:
+        error = OSError(*sent.of_system)
+    else:
+        error = _made(sent.kind, sent.message) or ClusterError(sent.message)
+    error.add_note(sent.note)
+    return error
+
+
+def _made(kind: str, message: str) -> Exception | None:
+    """Return an error of ours, or of Python, with a message; None if there is none that says it."""
+    found = getattr(errors, kind, None) or getattr(builtins, kind, None)
+    if not (isinstance(found, type) and issubclass(found, Exception)):
+        return None
     try:
-        error = pickle.loads(packed)
-    except Exception:  # its class can be imported there but not here
-        return ClusterError("a worker failed with an error that this process does not know")
-    return error if isinstance(error, Exception) else ClusterError(str(error))
+        made = found(message)
+    except TypeError:  # it takes more than a message
+        return None
+    return made if str(made) == message else None
 
 
 def explain(error: Exception, number: int, tries: int) -> LabelgroveError:

@@ -304,7 +304,7 @@ def test_four_layers_have_the_weights_that_were_estimated():
 # --- what it promises ---------------------------------------------------------------------------
 
 LEARNING = {"units": 16, "layers": [16, 16, 16], "vector_size": 16, "epochs": 7,
-            "learning_rate": 0.02}  # fmt: skip
+            "learning_rate": 0.02, "average_from": None}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", [*SAMPLERS, "levels"])

@@ -98,8 +98,8 @@ def test_a_tagger_tells_and_keeps_nothing():
     assert told.seconds > 0
     assert told.memory > estimate.BASE
     assert not hasattr(tagger, "learned_")
-    with pytest.raises(InputError, match="bonsai cannot tell in advance"):
-        Tagger("bonsai").estimate(texts, labels)
+    with pytest.raises(InputError, match="knn cannot tell in advance"):
+        Tagger("knn").estimate(texts, labels)
 
 
 if __name__ == "__main__":
