@@ -42,9 +42,7 @@ def choose_makers(
     keep
         Makers that are kept anyway.
     """
-    drawn = np.zeros(len(folds.rows), np.bool_)
-    drawn[generator(seed, "choosing makers").permutation(len(drawn))[:DOCUMENTS]] = True
-    few, truth = folds.of_documents(drawn, DEPTH), Y[np.flatnonzero(drawn)]
+    few, truth = _deciding(folds, Y, seed)
     alone = float(ndcg(few.rankings[FIRST], truth, 5).mean())
     kinds = list(folds.rankings)
     best = _scores(few, kinds, truth, facts, seed)
@@ -64,11 +62,22 @@ def choose_makers(
     return kinds, score, alone
 
 
-def fixed_score(folds: FoldRankings, Y: csr_array, facts: LabelFacts) -> float:
-    """Return the nDCG@5 of these makers by a ranker that did not learn, arguments as above."""
-    evidence = gather(folds.rankings, facts._replace(counts=folds.counts), folds.fold)
+def fixed_score(folds: FoldRankings, Y: csr_array, facts: LabelFacts, seed: int) -> float:
+    """Return the nDCG@5 of all these makers by a ranker that did not learn.
+
+    Parameters are those of `choose_makers`, and the same documents are ranked.
+    """
+    few, truth = _deciding(folds, Y, seed)
+    evidence = gather(few.rankings, facts._replace(counts=few.counts), few.fold)
     odds = Ranker.unlearned(evidence.columns).log_odds(evidence)
-    return float(ndcg(evidence.ranking(odds, Y.shape[0], 5), Y, 5).mean())
+    return float(ndcg(evidence.ranking(odds, truth.shape[0], 5), truth, 5).mean())
+
+
+def _deciding(folds: FoldRankings, Y: csr_array, seed: int) -> tuple[FoldRankings, csr_array]:
+    """Return the rankings of the documents that decide, and their labels."""
+    drawn = np.zeros(len(folds.rows), np.bool_)
+    drawn[generator(seed, "choosing makers").permutation(len(drawn))[:DOCUMENTS]] = True
+    return folds.of_documents(drawn, DEPTH), Y[np.flatnonzero(drawn)]
 
 
 def _scores(

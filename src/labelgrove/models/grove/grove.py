@@ -281,7 +281,8 @@ class Grove(Classifier):
             )
         if kinds != [FIRST] or score > alone:
             self.ranker_ = self._learn_ranker(folds.of(kinds), own)
-            self.held_out_["fixed weights"] = fixed_score(folds.of(kinds), own, self.facts_)
+            fixed = fixed_score(folds.of(kinds), own, self.facts_, self.seed)
+            self.held_out_["fixed weights"] = fixed
         return kinds
 
     def _learn_ranker(self, folds: FoldRankings, Y: csr_array) -> Ranker:
