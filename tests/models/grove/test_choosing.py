@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.grove import choosing
-from labelgrove.models.grove.choosing import choose_makers
+from labelgrove.models.grove.choosing import choose_makers, fixed_score
 from labelgrove.models.grove.evidence import LabelFacts
 from labelgrove.models.grove.folds import FoldRankings
 
@@ -88,3 +88,19 @@ def test_a_ranker_of_the_tree_alone_may_be_better_than_the_tree():
     kinds, score, alone = choose_makers(folds, Y, FACTS, 0)
     assert kinds == ["tree"]
     assert score > alone + 0.02
+
+
+def test_fixed_weights_add_up_what_makers_say():
+    """Two makers with noise of their own are better together; one that is never right is not."""
+    Y = truth()
+    counts = np.full((1, LABELS), 10)
+
+    def score(**signals):
+        named = {kind: maker(Y, signal, n) for n, (kind, signal) in enumerate(signals.items())}
+        return fixed_score(FoldRankings(np.arange(N), np.zeros(N, np.int64), counts, named), Y,
+                           FACTS, 0)  # fmt: skip
+
+    tree = float(ndcg(maker(Y, 2.0, 0), Y, 5).mean())
+    assert score(tree=2.0) == pytest.approx(tree, abs=1e-6), "in its own order"
+    assert score(tree=2.0, neighbours=2.0) > tree + 0.05
+    assert score(tree=-20.0) < 0.05
