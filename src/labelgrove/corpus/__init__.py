@@ -6,6 +6,7 @@ from labelgrove.corpus.corrected import Corrected, Feedback, read_feedback
 from labelgrove.corpus.formats import FORMATS
 from labelgrove.corpus.reading import read_corpus
 from labelgrove.corpus.remembered import read_like
+from labelgrove.corpus.review import ReviewItem, Suggestion, read_review, write_review
 from labelgrove.corpus.splits import iterative_stratification, split
 from labelgrove.corpus.statistics import CurvePoint, Statistics, statistics
 
@@ -16,11 +17,15 @@ __all__ = [
     "CurvePoint",
     "Document",
     "Feedback",
+    "ReviewItem",
     "Statistics",
+    "Suggestion",
     "iterative_stratification",
     "read_corpus",
     "read_feedback",
     "read_like",
+    "read_review",
     "split",
     "statistics",
+    "write_review",
 ]

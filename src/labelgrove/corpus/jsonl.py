@@ -79,7 +79,7 @@ class JsonLines(CorpusReader):
             if line.isspace():
                 continue
             try:
-                row = _parsed(line, self._encoding)
+                row = parsed(line, self._encoding)
                 _adapted(self._fields, row).check(row)
             except MissingFieldError as problem:
                 first = first or LayoutError(str(problem), self.name, number)
@@ -96,7 +96,7 @@ class JsonLines(CorpusReader):
             if line.isspace():
                 continue
             try:
-                row = _parsed(line, self._encoding)
+                row = parsed(line, self._encoding)
                 if fields is None:
                     fields = _adapted(self._fields, row)
                 yield fields.document(row, self._separator)
@@ -104,7 +104,16 @@ class JsonLines(CorpusReader):
                 yield BadRowError(str(problem), self.name, number)
 
 
-def _parsed(line: bytes, encoding: str) -> dict[str, Any]:
+def parsed(line: bytes, encoding: str | None = None) -> dict[str, Any]:
+    """Return the object of a line, or raise a `RowError`.
+
+    Parameters
+    ----------
+    line
+        A line in UTF-8.
+    encoding
+        What it was before; None where the file must be UTF-8.
+    """
     text = decoded(line, encoding)
     try:
         row = json.loads(text)
