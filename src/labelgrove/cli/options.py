@@ -32,7 +32,10 @@ Overwrite = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
     Path | None,
-    typer.Option(help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf)."),
+    typer.Option(
+        help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf). The documents may "
+        "have names in place of ids."
+    ),
 ]
 RequireSignature = Annotated[
     Path | None,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus, Feedback
     from labelgrove.corpus.corrected import Changes
+    from labelgrove.labels import LabelMatcher
     from labelgrove.tagger import Scores, Tagger
 
 THRESHOLD = "auto"
@@ -69,6 +70,7 @@ def retrain(
     from labelgrove.core import storage
     from labelgrove.core.types import Run
     from labelgrove.corpus import Corrected, read_feedback
+    from labelgrove.labels import LabelMatcher
     from labelgrove.tagger import Tagger, training_record
     from labelgrove.tagger.feedback import feedback_file
     from labelgrove.tagger.incremental import check_retrains
@@ -88,7 +90,8 @@ def retrain(
     corpus = opened(source)
     judged = opened(test) if test else None
     said = read_feedback(files)
-    lesson = _plan(said, corpus, judged, progress)
+    match = LabelMatcher.of_space(before.labels_)
+    lesson = _plan(said, corpus, judged, match, progress)
     _warn(lesson, before, folder, source, test)
     after = before.retrain(
         Corrected(corpus, said.documents, lesson.held_out), run=Run(progress=progress)
@@ -155,14 +158,17 @@ class _Lesson:
         }
 
 
-def _plan(said: Feedback, corpus: Corpus, test: Corpus | None, progress: Progress) -> _Lesson:
+def _plan(
+    said: Feedback, corpus: Corpus, test: Corpus | None, match: LabelMatcher, progress: Progress
+) -> _Lesson:
     """Read what there is once, and decide by what the taggers are judged.
 
     Only texts that TRAIN does not have are held out: the saved tagger has learned the others.
     """
     from labelgrove.corpus.corrected import changes, held_out
 
-    changed = changes(progress.track(corpus, "comparing with the feedback"), said.documents)
+    documents = progress.track(corpus, "comparing with the feedback")
+    changed = changes(documents, said.documents, match)
     if test is None:
         new = said.documents.keys() - changed.known
         return _Lesson(said, changed, held_out(new, HELD_OUT), 0)

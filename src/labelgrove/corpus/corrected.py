@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -153,8 +153,21 @@ class Changes(NamedTuple):
     known: frozenset[str]
 
 
-def changes(documents: Iterable[Document], feedback: Mapping[str, Document]) -> Changes:
+def changes(
+    documents: Iterable[Document],
+    feedback: Mapping[str, Document],
+    match: Callable[[Sequence[str]], Sequence[str]] = tuple,
+) -> Changes:
     """Tell what feedback changes in documents, which are read once.
+
+    Parameters
+    ----------
+    documents
+        The documents.
+    feedback
+        Judged documents by their texts.
+    match
+        Returns the ids of a document's labels, if some of these may be names.
 
     Examples
     --------
@@ -170,7 +183,7 @@ def changes(documents: Iterable[Document], feedback: Mapping[str, Document]) -> 
         if judged is None:
             continue
         known.add(document.text)
-        same = set(judged.labels) == set(document.labels)
+        same = set(match(judged.labels)) == set(match(document.labels))
         confirmed += same
         corrected += not same
     return Changes(n, corrected, confirmed, frozenset(known))

@@ -2,6 +2,7 @@
 
 from labelgrove.labels.clustering import k_means, two_means
 from labelgrove.labels.collecting import LabelCollector
+from labelgrove.labels.names import LabelMatcher
 from labelgrove.labels.pairs import conditional, cooccurrence
 from labelgrove.labels.propensity import propensities
 from labelgrove.labels.space import LabelSpace
@@ -12,6 +13,7 @@ from labelgrove.labels.vocabulary import Concept, Vocabulary, read_vocabulary, v
 __all__ = [
     "Concept",
     "LabelCollector",
+    "LabelMatcher",
     "LabelSpace",
     "LabelTree",
     "Vocabulary",

@@ -17,6 +17,7 @@ from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.labels import hierarchy
 from labelgrove.labels.collecting import IdRows, LabelCollector
 from labelgrove.labels.hierarchy import IntLists
+from labelgrove.labels.names import NameIndex
 from labelgrove.labels.propensity import propensities
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class LabelSpace:
         self.parents: IntLists = parents
         self._index = {label: i for i, label in enumerate(self.ids)}
         self._children: IntLists | None = None
-        self._by_name: dict[str, list[int]] | None = None
+        self._by_name: NameIndex | None = None
         self._check()
 
     def _check(self) -> None:
@@ -199,9 +200,7 @@ class LabelSpace:
                [0., 0., 0., 1.]], dtype=float32)
         """
         if vocabulary is not None:
-            from labelgrove.labels.vocabulary import widened
-
-            return widened(self, vocabulary).with_more(label_lists)
+            return self.widened(vocabulary).with_more(label_lists)
         rows = IdRows(self._index)
         for labels in label_lists:
             rows.add(labels)
@@ -218,6 +217,12 @@ class LabelSpace:
         Y = csr_array((Y.data, columns[Y.indices], Y.indptr), shape=(len(rows), len(numbers)))
         Y.sort_indices()
         return space, Y
+
+    def widened(self, vocabulary: Vocabulary) -> LabelSpace:
+        """Return the space with the concepts that only the vocabulary has behind all others."""
+        from labelgrove.labels.vocabulary import widened
+
+        return widened(self, vocabulary)
 
     def with_labels(self, numbers: ArrayLike) -> LabelSpace:
         """Return a space in which labels have other numbers.
@@ -287,6 +292,17 @@ class LabelSpace:
             ),
         )
 
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether more is known of the labels than the ids that documents have."""
+        return (
+            len(self.ids) > self.n_labels
+            or self.names != self.ids
+            or len(self.parents.indices) > 0
+            or any(self.descriptions)
+            or any(self.alternatives)
+        )
+
     # --- finding ------------------------------------------------------------------------------
 
     def __contains__(self, label: object) -> bool:
@@ -304,14 +320,14 @@ class LabelSpace:
         if text in self._index:
             return [self._index[text]]
         if self._by_name is None:
-            self._by_name = self._names_to_numbers()
-        numbers = self._by_name.get(text, [])
+            self._by_name = NameIndex(self.names, self.alternatives)
+        numbers = self._by_name.lookup(text)
         return [i for i in numbers if i < self.n_labels] or numbers
 
     def find(self, text: str) -> int:
         """Return the number of a label or concept by its id, else its name, else another name.
 
-        Where labels and other concepts share a name, the labels are meant.
+        A name may differ in case. Where labels and other concepts share it, the labels are meant.
         """
         numbers = self.lookup(text)
         if len(numbers) > 1:
@@ -322,16 +338,6 @@ class LabelSpace:
             known = dict.fromkeys([*self.names, *self.ids])
             raise UnknownNameError("label", text, self._near(text, known), total=len(known))
         return numbers[0]
-
-    def _names_to_numbers(self) -> dict[str, list[int]]:
-        by_name: dict[str, list[int]] = {}
-        for i, name in enumerate(self.names):
-            by_name.setdefault(name, []).append(i)
-        others: dict[str, list[int]] = {}
-        for i, texts in enumerate(self.alternatives):
-            for text in dict.fromkeys(texts):
-                others.setdefault(text, []).append(i)
-        return {**others, **by_name}
 
     @staticmethod
     def _near(text: str, known: Iterable[str]) -> list[str]:

@@ -43,6 +43,8 @@ class Vocabulary:
         The concepts by id; every parent is among them.
     source
         The file, for messages.
+    by_name
+        Whether a label of the data that is not an id may be a name.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Vocabulary:
 
     concepts: dict[str, Concept]
     source: str = field(default="the vocabulary", compare=False)
+    by_name: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         for key, concept in self.concepts.items():
@@ -182,8 +185,8 @@ def join(
     taken = set(keys)
     if labels and not taken & known.keys():
         raise InputError(
-            f"{vocabulary.source} has none of the corpus' labels: the corpus has "
-            f"{_examples(labels)}, the vocabulary {_examples(known)}; ids must be written alike"
+            f"{vocabulary.source} has none of the corpus' labels, neither as id nor as name: the "
+            f"corpus has {_examples(labels)}, the vocabulary {_examples(known)}"
         )
     others = sorted(known.keys() - taken)
     keys += others
@@ -244,6 +247,7 @@ def vocabulary_of(space: LabelSpace, source: str = "the label space") -> Vocabul
             for label, name, above, description, alternatives in rows
         },
         source,
+        by_name=space.has_vocabulary,
     )
 
 

@@ -38,7 +38,7 @@ from labelgrove.evaluation.resampling import (
     values,
 )
 from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
-from labelgrove.labels import LabelSpace
+from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.report.contestants import Contestant, alike
 from labelgrove.report.wording import GROUPS, several
 
@@ -182,7 +182,8 @@ def compare(
         raise InputError(f"a comparison needs two taggers or more, got {len(contestants)}")
     asked = alike(contestants)
     space = asked[0].labels
-    Y = space.encode((document.labels for document in corpus), unseen="append")
+    match = LabelMatcher.of_space(space)
+    Y = space.encode((match(document.labels) for document in corpus), unseen="append")
     n_pairs = len(asked) * (len(asked) - 1) // 2
     drawn = max(enough_samples(Y.shape[0]), FOR_A_PAIR * n_pairs)
     if resamples is not None:

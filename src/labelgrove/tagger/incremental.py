@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, Run
 from labelgrove.corpus import Corpus
-from labelgrove.labels import Vocabulary
+from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger.reading import beginning
 from labelgrove.tagger.state import FittedState
 
@@ -35,14 +35,18 @@ def remember(
         Where progress is shown.
     """
     check_kind(learned, corpus)
-    reader = _Labelled(corpus, progress)
+    known = learned.labels if vocabulary is None else learned.labels.widened(vocabulary)
+    match = LabelMatcher.of_space(known)
+    reader = _Labelled(corpus, match, progress)
     X = learned.features(reader)
     if not reader.truth:
         raise InputError(
             f"{corpus.name}: none of the {reader.bare:,} documents has a label, so there is "
             "nothing to learn"
         )
-    space, Y = learned.labels.with_more(reader.truth, vocabulary)
+    space, Y = known.with_more(reader.truth)
+    if note := match.note(unmatched=vocabulary is not None):
+        progress.say(note)
     before = np.zeros(space.n_labels, np.int64)
     before[: learned.labels.n_labels] = learned.labels.counts
     new = int(((before == 0) & (space.counts > 0)).sum())
@@ -97,9 +101,9 @@ def check_kind(learned: FittedState, corpus: Corpus) -> None:
 class _Labelled:
     """Texts of the documents that have labels; each reading collects the rest about them."""
 
-    def __init__(self, corpus: Corpus, progress: Progress) -> None:
-        self._corpus, self._progress = corpus, progress
-        self.truth: list[tuple[str, ...]] = []
+    def __init__(self, corpus: Corpus, match: LabelMatcher, progress: Progress) -> None:
+        self._corpus, self._match, self._progress = corpus, match, progress
+        self.truth: list[Sequence[str]] = []
         self.beginnings: list[str] = []
         self.bare = 0
 
@@ -109,6 +113,6 @@ class _Labelled:
             if not document.labels:
                 self.bare += 1
                 continue
-            self.truth.append(document.labels)
+            self.truth.append(self._match(document.labels))
             self.beginnings.append(beginning(document.text))
             yield document.text

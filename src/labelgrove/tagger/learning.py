@@ -18,7 +18,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.corpus import Corpus
-from labelgrove.labels import Vocabulary
+from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger import batches
 from labelgrove.tagger.calibrating import calibrated_on
 from labelgrove.tagger.feature_cache import FeatureCache
@@ -132,8 +132,15 @@ def prepare(
     remembers = model.remembers
     hashed = hashed or share > 0
     may_be_empty = model.ranks_by_name and bool(vocabulary)
+    match = LabelMatcher.of_vocabulary(vocabulary)
     reader = TrainingTexts(
-        corpus, seed, run.progress, hashed=hashed, beginnings=remembers, may_be_empty=may_be_empty
+        corpus,
+        seed,
+        run.progress,
+        hashed=hashed,
+        beginnings=remembers,
+        match=match,
+        may_be_empty=may_be_empty,
     )
     named = [view for view, spec in model.views().items() if spec.reads_names]
     if may_be_empty and _is_empty(corpus):
@@ -146,6 +153,8 @@ def prepare(
     cache = FeatureCache(featurizers, run)
     views = cache.fit_transform(reader, dict.fromkeys(named, TextsAndNames(reader, vocabulary)))
     space, Y = reader.labels.finish(vocabulary)
+    if note := match.note():
+        run.progress.say(note)
     X = join_views(views | {view: _head(views[view], Y.shape[0]) for view in named})
     if model.ranks_by_name:
         space = space.with_concepts_as_labels()
@@ -282,7 +291,8 @@ def _step(context: FitContext, name: str, validation: Data | None = None) -> Fit
 
 def _read(corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: Progress) -> Data:
     """Return features and labels of a corpus, whose unseen labels stay out."""
-    reader = ValidationTexts(corpus, progress)
+    match = LabelMatcher.of_space(learned.labels)
+    reader = ValidationTexts(corpus, match, progress)
     X = join_views(cache.transform(reader)) if cache else learned.features(reader)
     if not reader.truth:
         raise InputError(f"{corpus.name} holds no documents to validate on")

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from labelgrove.core.errors import EmptyCorpusError, InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.random import text_fraction
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
-from labelgrove.labels import LabelCollector, Vocabulary
+from labelgrove.labels import LabelCollector, LabelMatcher, Vocabulary
 
 BEGINNING = 100  # characters of a text by which a reader knows it again
 
 
 class ValidationTexts:
-    """Texts of a corpus; each reading collects the labels."""
+    """Texts of a corpus; each reading collects the labels, names among them as ids."""
 
-    def __init__(self, corpus: Corpus, progress: Progress) -> None:
-        self.truth: list[tuple[str, ...]] = []
-        self._corpus, self._progress = corpus, progress
+    def __init__(self, corpus: Corpus, match: LabelMatcher, progress: Progress) -> None:
+        self.truth: list[Sequence[str]] = []
+        self._corpus, self._match, self._progress = corpus, match, progress
 
     def __iter__(self) -> Iterator[str]:
         self.truth = []
         for document in self._progress.track(self._corpus, "reading validation"):
-            self.truth.append(document.labels)
+            self.truth.append(self._match(document.labels))
             yield document.text
 
 
@@ -33,7 +33,7 @@ class TrainingTexts:
 
     With ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be held out;
     with ``beginnings`` the first characters of each text are kept. A corpus without documents is
-    refused unless it ``may_be_empty``.
+    refused unless it ``may_be_empty``. ``match`` turns names of labels into ids.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class TrainingTexts:
         *,
         hashed: bool,
         beginnings: bool,
+        match: LabelMatcher,
         may_be_empty: bool = False,
     ) -> None:
         self.labels = LabelCollector()
@@ -52,14 +53,14 @@ class TrainingTexts:
         self.beginnings: list[str] = []
         self._hashed, self._keep, self._may_be_empty = hashed, beginnings, may_be_empty
         self._corpus, self._seed, self._progress = corpus, seed, progress
-        self._collected = False
+        self._match, self._collected = match, False
 
     def __iter__(self) -> Iterator[str]:
         if self._collected:
             yield from (document.text for document in self._documents())
             return
         for document in self._documents():
-            self.labels.add(document.labels)
+            self.labels.add(self._match(document.labels))
             self.empty += not document.text or document.text.isspace()
             if self._hashed:
                 self.hash_fractions.append(text_fraction(document.text, self._seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
-from labelgrove.labels import LabelSpace
+from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.tagger import batches
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import decide, untuned_note
@@ -71,11 +71,13 @@ def rank_corpus(
         that it does not know, in sorted order.
     """
     rankings: dict[int, Ranking] = {}
-    truth: list[tuple[str, ...]] = []
+    truth: list[Sequence[str]] = []
+    numbered = space or learned.labels
+    match = LabelMatcher.of_space(numbered)
 
     def texts() -> Iterator[list[str]]:
         for batch in batches.of_documents(corpus):
-            truth.extend(document.labels for document in batch)
+            truth.extend(match(document.labels) for document in batch)
             yield [document.text for document in batch]
 
     total = len(corpus) if isinstance(corpus, Sized) else None
@@ -86,7 +88,9 @@ def rank_corpus(
             shown.advance(len(ranking.labels))  # once they are tagged, not read
     if not truth:
         raise InputError(f"{corpus.name} holds no documents to score on")
-    Y = (space or learned.labels).encode(truth, unseen="append")
+    if progress and (note := match.note(unmatched=False)):
+        progress.say(note)
+    Y = numbered.encode(truth, unseen="append")
     return Ranking.concatenate([rankings[number] for number in sorted(rankings)]), Y
 
 
