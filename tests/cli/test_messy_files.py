@@ -173,3 +173,23 @@ def test_an_encoding_that_does_not_exist(files):
     assert "unknown encoding 'klingon'" in fails(
         "stats", files / "plain.csv", "--encoding", "klingon"
     )
+
+
+def test_several_columns_are_one_text_and_are_remembered(files, tmp_path):
+    rows = [("title", "abstract", "labels"), *[(a[:8], a, b) for a, b in ROWS]]
+    table = written(tmp_path / "columns.csv", rows)
+    said = called(
+        *("train", table, "--text-field", "title, abstract", "--model", "knn"),
+        *("--out", tmp_path / "tagger"),
+    ).stdout
+    assert "--text-field title,abstract" in said
+    assert Tagger.load(tmp_path / "tagger").learned_.reading["text"] == ["title", "abstract"]
+    assert documents(called("tag", tmp_path / "tagger", table)) == len(ROWS)
+    one = [
+        json.loads(line)
+        for line in called("tag", tmp_path / "tagger", table).stdout.split("\n")
+        if line
+    ]
+    text = "\n".join((ROWS[0][0][:8], ROWS[0][0]))
+    alone = json.loads(called("tag", tmp_path / "tagger", "--text", text).stdout)
+    assert alone["labels"] == one[0]["labels"]

@@ -93,7 +93,7 @@ def test_fields_by_name(tmp_path):
     assert read(path, text="title", labels="tags", id="nr") == [Document("Wind", ("a",), "7")]
     assert read(path, text=["title", "body"], labels="tags") == [Document("Wind\nIt blows", ("a",))]
     assert read(path, text=["empty", "body"], labels="tags", id=None) == [
-        Document("It blows", ("a",))
+        Document("\nIt blows", ("a",))
     ]
 
 

@@ -92,7 +92,10 @@ class ReadingOptions:
     ] = None
     text_field: Annotated[
         str | None,
-        _input("Field of the text; 'text' by default. A number where there is no header."),
+        _input(
+            "Field of the text; 'text' by default. A number where there is no header. Several, "
+            "such as title,abstract, become lines of one text."
+        ),
     ] = None
     labels_field: Annotated[str | None, _input("Field of the labels; 'labels' by default.")] = None
     id_field: Annotated[str | None, _input("Field of the document's id; 'id' by default.")] = None
@@ -139,9 +142,11 @@ class ReadingOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Return those options that were given, as keyword arguments of `read_corpus`."""
+        from labelgrove.corpus.layout import read_columns
+
         given: dict[str, Any] = {
             "format": self.format,
-            "text": self.text_field,
+            "text": None if self.text_field is None else read_columns(self.text_field),
             "labels": self.labels_field,
             "id": self.id_field,
             "separator": self.separator,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -17,6 +19,35 @@ Row = Sequence[str]
 def numbered(width: int) -> list[str]:
     """Return what the columns of a table without a header are called: 1, 2, 3."""
     return [str(number) for number in range(1, width + 1)]
+
+
+def read_columns(names: str) -> str | list[str]:
+    """Return the column that a text names, or the list of several with commas between them.
+
+    A name in double quotes may hold commas.
+
+    Examples
+    --------
+    >>> read_columns("title"), read_columns("title, abstract"), read_columns('"Text, long"')
+    ('title', ['title', 'abstract'], 'Text, long')
+    """
+    found = next(csv.reader([names], skipinitialspace=True), [])
+    found = [name.strip() for name in found]
+    return found if len(found) > 1 else (found or [names])[0]
+
+
+def write_columns(columns: str | Sequence[str]) -> str:
+    """Return columns as `read_columns` takes them.
+
+    Examples
+    --------
+    >>> write_columns(["title", "abstract"]), write_columns("Text, long")
+    ('title,abstract', '"Text, long"')
+    """
+    written = io.StringIO()
+    names = [columns] if isinstance(columns, str) else columns
+    csv.writer(written, lineterminator="").writerow(names)
+    return written.getvalue()
 
 
 def best_delimiter(tables: Mapping[str, Sequence[Row]]) -> str:

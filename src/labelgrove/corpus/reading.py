@@ -73,7 +73,7 @@ def read_corpus(
         One of ``jsonl``, ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``annif``, ``annif-folder``,
         ``svmlight``, ``raw``, ``rcv1-train``, ``rcv1-test``, ``lshtc``, ``lshtc-text``.
     text
-        The field of the text, or a list of fields whose texts are joined by line ends.
+        The field of the text, or a list of fields, which become lines of one text.
     labels
         The field of the labels.
     id

@@ -10,6 +10,7 @@ from typing import Any
 from labelgrove.core.files import suffix
 from labelgrove.corpus.base import Corpus, LayoutError
 from labelgrove.corpus.formats import FORMATS, SUFFIXES
+from labelgrove.corpus.layout import write_columns
 from labelgrove.corpus.reading import read_corpus
 
 COLUMNS = ("text", "labels", "id", "header")
@@ -89,7 +90,7 @@ def option_words(reading: Mapping[str, Any]) -> list[str]:
     """
     words = []
     for name, value in reading.items():
-        shown = ",".join(value) if isinstance(value, list) else value
+        shown = write_columns(value) if name == "text" else value
         words.append(FLAGS[name] if name in FLAGS else f"{OPTIONS[name]} {shown!s}")
     return words
 

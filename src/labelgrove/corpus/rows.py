@@ -74,7 +74,8 @@ class Fields:
     Parameters
     ----------
     text
-        The field of the text, or several, whose texts are joined by line ends.
+        The field of the text, or several, which become lines of one text: the first is its first
+        line, whatever it holds.
     labels
         The field of the labels.
     id
@@ -125,8 +126,12 @@ class Fields:
         )
 
     def _joined(self, row: Mapping[str, Any]) -> str:
-        texts = [row[name] for name in self.text]
-        return "\n".join(clean_text(text) for text in texts if text is not None)
+        found = [row[name] for name in self.text]
+        if all(map(is_missing, found)):
+            return clean_text(found[0])  # which says what to do
+        *lines, last = ["" if is_missing(text) else clean_text(text) for text in found]
+        # an empty field keeps its line, or another would be taken for it
+        return "\n".join([*(" ".join(text.splitlines()) for text in lines), last])
 
 
 def _listed(names: Collection[str]) -> str:
