@@ -83,6 +83,8 @@ def evaluate(
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         for note in scores.notes:
             show(note)
+        if scores.without_learned_texts is not None:
+            print_scores(f"{scores.about_learned_texts}, %", scores.without_learned_texts)
         if report is not None:
             show(f"written to {report}")
 

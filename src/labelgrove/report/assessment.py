@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.progress import Progress
-from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, ScoredRanking, labels_in_use, score_ranking
 from labelgrove.labels import LabelSpace
 from labelgrove.report.choosing import ChosenDocument, choose
 from labelgrove.tagger import Scores, Tagger
-from labelgrove.tagger.scoring import RankBatches, evaluate_ranking, rank_corpus
+from labelgrove.tagger.scoring import RankBatches, score_corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +99,14 @@ def assess(
         As of `Tagger.evaluate`.
     """
     decision = tagger.decision(threshold)
-    began = time.monotonic()
-    depth = max(RANKING_DEPTH, *ks)
-    ranking, Y = rank_corpus(
-        tagger.learned_, corpus, depth, rank_batches=rank_batches, progress=progress
+    ranking, Y, scores = score_corpus(
+        tagger.learned_,
+        corpus,
+        ks=ks,
+        threshold=threshold,
+        rank_batches=rank_batches,
+        progress=progress,
     )
-    seconds = time.monotonic() - began
-    scores = evaluate_ranking(tagger.learned_, ranking, Y, ks=ks, threshold=threshold)
-    scores.seconds = seconds
     scored = score_ranking(Y, ranking)
     chosen = {each.row: each for each in choose(scored, decision.mask(ranking))}
     names, documents = _read_again(tagger.labels_, corpus, chosen)

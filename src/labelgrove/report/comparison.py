@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -109,6 +109,11 @@ class Comparison:
         Samples that the bootstrap drew.
     notes
         What a reader should know.
+    learned
+        Of how many documents each contestant has learned the text; None if it does not know.
+    without_learned
+        The metrics of each on the documents whose text none of them has learned, and how many
+        these are; None where they are all documents or none.
     """
 
     test: str
@@ -121,6 +126,8 @@ class Comparison:
     groups: Sequence[Sequence[Mapping[str, float]]]
     resamples: int
     notes: Sequence[str]
+    learned: Sequence[int | None] = ()
+    without_learned: tuple[int, Sequence[Mapping[str, float]]] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -188,17 +195,7 @@ def compare(
     drawn = max(enough_samples(Y.shape[0]), FOR_A_PAIR * n_pairs)
     if resamples is not None:
         drawn = resamples
-    parts = [
-        additive(
-            Y,
-            each.ranking,
-            names,
-            propensities=space.propensities(n_columns=Y.shape[1]),
-            threshold=each.decision,
-            n_labels=labels_in_use(Y, space.n_labels),
-        )
-        for each in asked
-    ]
+    parts = [_sums(Y, each, names) for each in asked]
     samples = resampled(parts, resamples=drawn, seed=seed, progress=progress)
     scores = [
         {name: interval(value, own[name]) for name, value in values(part).items()}
@@ -215,7 +212,36 @@ def compare(
         groups=[_by_frequency(Y, each, space) for each in asked],
         resamples=drawn,
         notes=_notes(contestants, space, Y),
+        learned=[None if each.learned is None else int(each.learned.sum()) for each in asked],
+        without_learned=_without_learned(Y, asked, names),
     )
+
+
+def _sums(Y: csr_array, asked: Contestant, metrics: Sequence[str]) -> Mapping[str, Additive]:
+    """Return the metrics of a contestant as sums over documents."""
+    space = asked.labels
+    return additive(
+        Y,
+        asked.ranking,
+        metrics,
+        propensities=space.propensities(n_columns=Y.shape[1]),
+        threshold=asked.decision,
+        n_labels=labels_in_use(Y, space.n_labels),
+    )
+
+
+def _without_learned(
+    Y: csr_array, asked: Sequence[Contestant], metrics: Sequence[str]
+) -> tuple[int, Sequence[Mapping[str, float]]] | None:
+    """Return how many documents none has learned, and the metrics on them; None: all or none."""
+    new = np.ones(Y.shape[0], np.bool_)
+    for each in asked:
+        if each.learned is not None:
+            new &= ~each.learned
+    if new.all() or not new.any():
+        return None
+    parts = (_sums(Y[new], replace(each, ranking=each.ranking[new]), metrics) for each in asked)
+    return int(new.sum()), [values(part) for part in parts]
 
 
 def ranking_depth(metrics: Iterable[str]) -> int:
@@ -300,7 +326,13 @@ def _by_frequency(Y: csr_array, asked: Contestant, space: LabelSpace) -> list[di
 def _notes(contestants: Sequence[Contestant], space: LabelSpace, Y: csr_array) -> list[str]:
     """Return what a reader should know about labels and documents."""
     told = ", ".join(f"{each.name} {_told(each.decision)}" for each in contestants)
-    notes = [f"F1 counts the labels with at least this probability: {told}"]
+    notes = [
+        f"{each.name} has learned from the texts of {several(int(each.learned.sum()), 'document')} "
+        f"of the {Y.shape[0]:,}: its scores on them are too high"
+        for each in contestants
+        if each.learned is not None and each.learned.any()
+    ]
+    notes.append(f"F1 counts the labels with at least this probability: {told}")
     notes += [
         f"{each.name} knows {each.labels.n_labels:,} of the {space.n_labels:,} labels that "
         "the taggers know together; the others are misses for it"

@@ -22,7 +22,11 @@ LONGEST = 22  # characters of a name beside a figure's axis
 
 def comparison_sections(comparison: Comparison) -> list[Section]:
     """Return the parts of the page of a comparison on one test set."""
-    scores = comparison_tables.score_table(comparison).html()
+    tables = [
+        comparison_tables.score_table(comparison),
+        *comparison_tables.new_texts_table(comparison),
+    ]
+    scores = "\n".join(table.html() for table in tables)
     if comparison.tested:
         told = (
             "Dots are scores, lines their 95% intervals. Blue: the best, filled, and what is not "

@@ -27,6 +27,7 @@ def tables(comparison: Comparison) -> list[Table]:
     """Return all that was found, the most important first."""
     return [
         score_table(comparison),
+        *new_texts_table(comparison),
         *([interval_table(comparison)] if comparison.tested else []),
         pair_table(comparison),
         cost_table(comparison),
@@ -71,6 +72,19 @@ def score_table(comparison: Comparison) -> Table:
         f"Scores on {Path(comparison.test).name} ({several(comparison.documents, 'document')}), %"
     )
     return Table(["", *comparison.metrics], rows, title=title, bold=bold)
+
+
+def new_texts_table(comparison: Comparison) -> list[Table]:
+    """Return the metrics on the documents whose texts no tagger has learned, if some have."""
+    if comparison.without_learned is None:
+        return []
+    n, scores = comparison.without_learned
+    rows = [
+        [name, *(percent(own[metric]) for metric in comparison.metrics)]
+        for name, own in zip(comparison.names, scores, strict=True)
+    ]
+    title = f"Scores on the {several(n, 'document')} whose text no tagger has learned, %"
+    return [Table(["", *comparison.metrics], rows, title=title)]
 
 
 def interval_table(comparison: Comparison) -> Table:
@@ -177,7 +191,16 @@ def _contestant(comparison: Comparison, number: int) -> dict[str, Any]:
         "seconds": each.seconds,
         "memory": each.memory,
         "size": each.size,
+        "learned_texts": _learned_texts(comparison, number),
     }
+
+
+def _learned_texts(comparison: Comparison, number: int) -> dict[str, Any] | None:
+    known = comparison.learned[number] if comparison.learned else None
+    if known is None:
+        return None
+    new = comparison.without_learned
+    return {"documents": known, "scores_without": None if new is None else dict(new[1][number])}
 
 
 def p_value(p: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelgrove.core import storage
 from labelgrove.core.progress import Progress
@@ -49,6 +51,8 @@ class Contestant:
         The most memory that the process held meanwhile, in bytes, or None where that is not told.
     size
         Bytes of its folder.
+    learned
+        Of which documents it has learned the text, shape (n,); None if it does not know.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Contestant:
     seconds: float
     memory: int | None = None
     size: int = 0
+    learned: NDArray[np.bool_] | None = None
 
     def renumbered(self, space: LabelSpace) -> Contestant:
         """Return the same with labels as ``space``, which has them all, numbers them."""
@@ -102,9 +107,18 @@ def ask(
     decision = tagger.decision(threshold)
     tagger.rank([document.text for document in islice(corpus, 1)], k)
     began = time.perf_counter()
-    ranking, _ = rank_corpus(tagger.learned_, corpus, k, progress=progress)
+    hashes = array("Q")
+    ranking, _ = rank_corpus(tagger.learned_, corpus, k, hashes=hashes, progress=progress)
     seconds = time.perf_counter() - began
-    return Contestant(name, tagger.model_.name, tagger.labels_, ranking, decision, seconds)
+    return Contestant(
+        name,
+        tagger.model_.name,
+        tagger.labels_,
+        ranking,
+        decision,
+        seconds,
+        learned=tagger.learned_.are_learned(hashes),
+    )
 
 
 def ask_saved(

@@ -68,8 +68,20 @@ def headline(assessment: Assessment, spans: Intervals) -> Section:
         paragraph(_about_intervals(n), kind="quiet"),
         listed(notes(assessment), kind="note"),
         table.html(),
+        *_without_learned_texts(assessment),
     ]
     return Section("Scores", "\n".join(body))
+
+
+def _without_learned_texts(assessment: Assessment) -> list[str]:
+    """Return all scores beside those on the documents that training did not know."""
+    scores = assessment.scores
+    others = scores.without_learned_texts
+    if others is None:
+        return []
+    rows = [[name, percent(value), percent(others[name])] for name, value in scores.items()]
+    columns = ["%", "all documents", scores.about_learned_texts]
+    return [Table(columns, rows).html()]
 
 
 def notes(assessment: Assessment) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 
 from scipy.sparse import csr_array
@@ -44,9 +45,10 @@ def calibrated_on(learned: FittedState, raw: Ranking, Y: csr_array) -> FittedSta
 def calibrate(learned: FittedState, corpus: Corpus, progress: Progress | None) -> FittedState:
     """Rank the documents of a corpus and fit probabilities and thresholds to them."""
     uncalibrated = replace(learned, calibration=Calibration.identity())
+    hashes = array("Q")
     raw, Y = rank_corpus(
-        uncalibrated, corpus, RANKING_DEPTH, title="calibrating", progress=progress
+        uncalibrated, corpus, RANKING_DEPTH, title="calibrating", hashes=hashes, progress=progress
     )
     if not Y.nnz:
         raise InputError(f"{corpus.name} holds no labels, so nothing can be calibrated by it")
-    return calibrated_on(uncalibrated, raw, Y)
+    return calibrated_on(uncalibrated.with_texts(hashes), raw, Y)

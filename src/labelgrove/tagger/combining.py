@@ -33,7 +33,15 @@ def combine(taggers: Sequence[FittedState]) -> FittedState:
     first = taggers[0].reading  # of files that all were trained on, unless they differ
     reading = first if all(learned.reading == first for learned in taggers) else {}
     model = Consensus.of(partners, space.n_labels)
-    return FittedState(space, featurizers, model, reading=reading)
+    texts = [learned.text_hashes for learned in taggers]
+    known = [each for each in texts if each is not None]
+    return FittedState(
+        space,
+        featurizers,
+        model,
+        reading=reading,
+        text_hashes=np.unique(np.concatenate(known)) if len(known) == len(texts) else None,
+    )
 
 
 def together(spaces: Sequence[LabelSpace]) -> LabelSpace:

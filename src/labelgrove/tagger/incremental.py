@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from labelgrove.corpus import Corpus
 from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger.reading import beginning
 from labelgrove.tagger.state import FittedState
+from labelgrove.text.copies import text_hash
 
 
 def remember(
@@ -71,7 +73,8 @@ def remember(
         run=Run(progress=progress),
     )
     model = learned.model.remember(X, Y, context=context)
-    return replace(learned, labels=space, model=model, held_out=None)
+    more = learned.with_texts(reader.text_hashes)
+    return replace(more, labels=space, model=model, held_out=None)
 
 
 def check_retrains(learned: FittedState) -> None:
@@ -105,14 +108,17 @@ class _Labelled:
         self._corpus, self._match, self._progress = corpus, match, progress
         self.truth: list[Sequence[str]] = []
         self.beginnings: list[str] = []
+        self.text_hashes = array("Q")
         self.bare = 0
 
     def __iter__(self) -> Iterator[str]:
         self.truth, self.beginnings, self.bare = [], [], 0
+        self.text_hashes = array("Q")
         for document in self._progress.track(self._corpus, "reading"):
             if not document.labels:
                 self.bare += 1
                 continue
             self.truth.append(self._match(document.labels))
             self.beginnings.append(beginning(document.text))
+            self.text_hashes.append(text_hash(document.text))
             yield document.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
@@ -25,6 +25,7 @@ from labelgrove.tagger.feature_cache import FeatureCache
 from labelgrove.tagger.reading import TextsAndNames, TrainingTexts, ValidationTexts
 from labelgrove.tagger.state import FittedState, join_views
 from labelgrove.text import FEATURIZERS
+from labelgrove.text.copies import distinct_hashes
 
 FEWEST = 5  # held-out documents that mean something
 Data = tuple[Features, csr_array]
@@ -168,12 +169,14 @@ def prepare(
     if Y.shape[1] < space.n_labels:
         run.progress.say(f"{space.n_labels - Y.shape[1]:,} of the labels have no document yet")
         Y.resize(Y.shape[0], space.n_labels)
-    learned = FittedState(space, featurizers, model, reading=corpus.reading)
+    hashes = distinct_hashes(reader.text_hashes)
+    learned = FittedState(space, featurizers, model, reading=corpus.reading, text_hashes=hashes)
     fractions = np.array(reader.hash_fractions)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)
     if isinstance(validation, Corpus):
-        held = _read(validation, learned, cache, run.progress)
+        held, hashes_of_held = _read(validation, learned, cache, run.progress)
+        learned = learned.with_texts(hashes_of_held)
         return TrainingTask(learned, (X, Y), held, None, context, hash_fractions=fractions)
     if not share:
         return TrainingTask(learned, (X, Y), None, None, context, hash_fractions=fractions)
@@ -289,8 +292,10 @@ def _step(context: FitContext, name: str, validation: Data | None = None) -> Fit
     return replace(context, run=replace(context.run, folder=folder), validation=validation)
 
 
-def _read(corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: Progress) -> Data:
-    """Return features and labels of a corpus, whose unseen labels stay out."""
+def _read(
+    corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: Progress
+) -> tuple[Data, Iterable[int]]:
+    """Return features and labels of a corpus, whose unseen labels stay out, and text hashes."""
     match = LabelMatcher.of_space(learned.labels)
     reader = ValidationTexts(corpus, match, progress)
     X = join_views(cache.transform(reader)) if cache else learned.features(reader)
@@ -299,7 +304,7 @@ def _read(corpus: Corpus, learned: FittedState, cache: FeatureCache, progress: P
     Y = learned.labels.encode(reader.truth, unseen="append")
     if not Y[:, : learned.labels.n_labels].nnz:
         raise InputError(f"{corpus.name}: no document has a label of the training data to judge by")
-    return X, Y
+    return (X, Y), reader.text_hashes
 
 
 def _head(X: View, n: int) -> View:

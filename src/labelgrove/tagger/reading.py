@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 
 from labelgrove.core.errors import EmptyCorpusError, InputError
@@ -10,26 +11,29 @@ from labelgrove.core.random import text_fraction
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
 from labelgrove.labels import LabelCollector, LabelMatcher, Vocabulary
+from labelgrove.text.copies import text_hash
 
 BEGINNING = 100  # characters of a text by which a reader knows it again
 
 
 class ValidationTexts:
-    """Texts of a corpus; each reading collects the labels, names among them as ids."""
+    """Texts of a corpus; each reading collects labels, names among them as ids, and text hashes."""
 
     def __init__(self, corpus: Corpus, match: LabelMatcher, progress: Progress) -> None:
         self.truth: list[Sequence[str]] = []
+        self.text_hashes = array("Q")
         self._corpus, self._match, self._progress = corpus, match, progress
 
     def __iter__(self) -> Iterator[str]:
-        self.truth = []
+        self.truth, self.text_hashes = [], array("Q")
         for document in self._progress.track(self._corpus, "reading validation"):
             self.truth.append(self._match(document.labels))
+            self.text_hashes.append(text_hash(document.text))
             yield document.text
 
 
 class TrainingTexts:
-    """Texts of a corpus for the featurizers; the first reading also collects the labels.
+    """Texts of a corpus for the featurizers; the first reading collects labels and text hashes.
 
     With ``hashed`` each text gets a number in [0, 1) by a hash, by which some can be held out;
     with ``beginnings`` the first characters of each text are kept. A corpus without documents is
@@ -50,6 +54,7 @@ class TrainingTexts:
         self.labels = LabelCollector()
         self.empty = 0
         self.hash_fractions: list[float] = []
+        self.text_hashes = array("Q")
         self.beginnings: list[str] = []
         self._hashed, self._keep, self._may_be_empty = hashed, beginnings, may_be_empty
         self._corpus, self._seed, self._progress = corpus, seed, progress
@@ -62,6 +67,7 @@ class TrainingTexts:
         for document in self._documents():
             self.labels.add(self._match(document.labels))
             self.empty += not document.text or document.text.isspace()
+            self.text_hashes.append(text_hash(document.text))
             if self._hashed:
                 self.hash_fractions.append(text_fraction(document.text, self._seed))
             if self._keep:

@@ -42,6 +42,7 @@ def evaluation_record(
         "documents": scores.documents,
         "scores": dict(scores),
         "notes": list(scores.notes),
+        "learned_texts": _learned_texts(scores),
         "seconds": round(scores.seconds, 3),
         "threshold": {
             "choice": threshold,
@@ -84,6 +85,17 @@ def _about(tagger: Tagger, folder: Place) -> dict[str, Any]:
         "model": tagger.model_.name,
         "labels": tagger.labels_.n_labels,
         "size": storage.size(folder),
+    }
+
+
+def _learned_texts(scores: Scores) -> dict[str, Any] | None:
+    """Return how many test documents were learned from, and the scores without them."""
+    if scores.learned_texts is None:
+        return None
+    others = scores.without_learned_texts
+    return {
+        "documents": scores.learned_texts,
+        "scores_without": None if others is None else dict(others),
     }
 
 

@@ -21,6 +21,7 @@ from labelgrove.text import FEATURIZERS
 
 THRESHOLDS = "thresholds"
 READING = "reading"
+TEXTS = "learned-texts"
 
 
 def save(
@@ -57,6 +58,8 @@ def save(
         )
         if learned.by_label is not None:
             storage.write_values(temporary / THRESHOLDS, {"by_label": learned.by_label})
+        if learned.text_hashes is not None:
+            storage.write_values(temporary / TEXTS, {"hashes": learned.text_hashes})
 
 
 def load(
@@ -88,6 +91,7 @@ def _read(
         settings, scores = dict(manifest["tagger"]), dict(manifest["scores"])
         reading = check_reading(manifest.get(READING, {}))  # not in older folders
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
+    texts = source / TEXTS  # nor is this in older folders
     learned = FittedState(
         labels=LabelSpace.read(source / "labels"),
         featurizers={view: FEATURIZERS.read(source / "features" / view) for view in views},
@@ -96,6 +100,7 @@ def _read(
         thresholds=thresholds,
         reading=reading,
         by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
+        text_hashes=storage.read_values(texts).get("hashes") if texts.is_dir() else None,
     )
     with checks.reading(source):
         learned.check()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -10,13 +13,14 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.ranking import Ranking
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
 from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.tagger import batches
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import decide, untuned_note
+from labelgrove.text.copies import text_hash
 
 # ranks batches of texts to a depth; gives the number of each and its ranking, in any order
 RankBatches: TypeAlias = Callable[[Iterable[list[str]], int], Iterable[tuple[int, Ranking]]]
@@ -26,13 +30,25 @@ class Scores(dict[str, float]):
     """Metrics by name, with ``notes`` on what a reader should know about them.
 
     ``documents`` tells how many were scored, ``seconds`` how long it took to tag them.
+    ``learned_texts`` tells how many of them have a text that the tagger learned from (None if it
+    does not know), and ``without_learned_texts`` has the metrics on the others, if both exist.
     """
+
+    learned_texts: int | None = None
+    without_learned_texts: Mapping[str, float] | None = None
 
     def __init__(
         self, values: Mapping[str, float], notes: list[str], documents: int, seconds: float = 0.0
     ) -> None:
         super().__init__(values)
         self.notes, self.documents, self.seconds = notes, documents, seconds
+
+    @property
+    def about_learned_texts(self) -> str:
+        """The title of a table of ``without_learned_texts``."""
+        n = self.learned_texts or 0
+        texts = "the text" if n == 1 else f"the {n:,} texts"
+        return f"without {texts} that the tagger has learned from"
 
 
 def rank_corpus(
@@ -43,6 +59,7 @@ def rank_corpus(
     title: str = "tagging",
     space: LabelSpace | None = None,
     rank_batches: RankBatches | None = None,
+    hashes: array[int] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Ranking, csr_array]:
     """Return the best k labels of documents, and their true labels.
@@ -61,6 +78,8 @@ def rank_corpus(
         Numbers the true labels; by default the space of ``learned``.
     rank_batches
         What ranks in place of ``learned``, with the same result, such as a cluster.
+    hashes
+        The hash of each text is appended to it, where it is given.
     progress
         Where progress is shown.
 
@@ -78,6 +97,8 @@ def rank_corpus(
     def texts() -> Iterator[list[str]]:
         for batch in batches.of_documents(corpus):
             truth.extend(match(document.labels) for document in batch)
+            if hashes is not None:
+                hashes.extend(text_hash(document.text) for document in batch)
             yield [document.text for document in batch]
 
     total = len(corpus) if isinstance(corpus, Sized) else None
@@ -92,6 +113,64 @@ def rank_corpus(
         progress.say(note)
     Y = numbered.encode(truth, unseen="append")
     return Ranking.concatenate([rankings[number] for number in sorted(rankings)]), Y
+
+
+def score_corpus(
+    learned: FittedState,
+    corpus: Corpus,
+    *,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | str = "auto",
+    counted: LabelSpace | None = None,
+    rank_batches: RankBatches | None = None,
+    progress: Progress | None = None,
+) -> tuple[Ranking, csr_array, Scores]:
+    """Rank the documents of a corpus and score the ranking.
+
+    If the tagger has learned from some of the texts, the scores say so, and hold those on the
+    other documents.
+
+    Parameters
+    ----------
+    learned, corpus, rank_batches, progress
+        As of `rank_corpus`, which is asked for as many labels as the metrics need.
+    ks, threshold, counted
+        As of `evaluate_ranking`; ``counted`` also numbers the true labels.
+
+    Returns
+    -------
+    ranking, Y, scores
+        As of `rank_corpus`, and the metrics.
+    """
+    hashes, started = array("Q"), time.monotonic()
+    ranking, Y = rank_corpus(
+        learned,
+        corpus,
+        max(RANKING_DEPTH, *ks),
+        space=counted,
+        rank_batches=rank_batches,
+        hashes=hashes,
+        progress=progress,
+    )
+    seconds = time.monotonic() - started
+    score = partial(evaluate_ranking, learned, ks=ks, threshold=threshold, counted=counted)
+    scores = score(ranking, Y)
+    scores.seconds = seconds
+    if (known := learned.are_learned(hashes)) is not None:
+        scores.learned_texts = n = int(known.sum())
+        if 0 < n < len(known):
+            scores.without_learned_texts = dict(score(ranking[~known], Y[~known]))
+        if n:
+            scores.notes.insert(0, _learned_texts_note(n, len(known)))
+    return ranking, Y, scores
+
+
+def _learned_texts_note(n: int, n_documents: int) -> str:
+    what = "all have texts" if n == n_documents else f"{n:,} have a text"
+    return (
+        f"of the {n_documents:,} test documents, {what} that the tagger has learned from: scores "
+        "on them are too high"
+    )
 
 
 def evaluate_ranking(

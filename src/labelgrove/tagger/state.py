@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from labelgrove.core.ranking import Ranking
 from labelgrove.evaluation import Calibration
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelSpace
+from labelgrove.text.copies import are_among, distinct_hashes
 
 UNTUNED = {"micro": FALLBACK, "macro": FALLBACK}  # thresholds where nothing is held out
 
@@ -42,6 +43,9 @@ class FittedState:
         learned later have none. None where nothing was held out.
     reading
         How the files were read that it learned from: `Corpus.reading`.
+    text_hashes
+        Hashes of the texts that it learned from or was calibrated on, sorted, each once; shape
+        (texts,), uint64. None where they are not known, as in folders saved before there were any.
     held_out
         Calibrated ranking and true labels of the held-out documents; None without them, and
         not saved.
@@ -54,6 +58,7 @@ class FittedState:
     thresholds: Mapping[str, float] = field(default_factory=lambda: dict(UNTUNED))
     by_label: NDArray[np.float32] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    text_hashes: NDArray[np.uint64] | None = None
     held_out: tuple[Ranking, csr_array] | None = None
 
     @property
@@ -103,6 +108,23 @@ class FittedState:
             checks.array("by_label", self.by_label, np.float32, (None,))
             checks.whole("by_label", len(self.by_label), most=len(self.labels))
             checks.finite("by_label", self.by_label)
+        if self.text_hashes is not None:
+            checks.array("text_hashes", self.text_hashes, np.uint64, (None,))
+            if (self.text_hashes[1:] <= self.text_hashes[:-1]).any():
+                raise ValueError("hashes of learned texts that are not sorted")
+
+    def are_learned(self, hashes: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Tell which of n texts it has learned from, by their hashes, shape (n,); None: unknown."""
+        if self.text_hashes is None:
+            return None
+        return are_among(np.array(hashes, np.uint64), self.text_hashes)
+
+    def with_texts(self, hashes: Iterable[int]) -> FittedState:
+        """Return the same for a tagger that has learned from more texts, by their hashes."""
+        if self.text_hashes is None:
+            return self  # some are not known, so it can say nothing of any
+        more = np.union1d(self.text_hashes, distinct_hashes(hashes))
+        return replace(self, text_hashes=more)
 
     def with_what_is_read(self) -> FittedState:
         """Return the same without the views that the fitted model turned out not to need."""

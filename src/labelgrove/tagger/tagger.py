@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
 from pathlib import Path
@@ -17,7 +16,7 @@ from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.ranking import RANKING_DEPTH, Ranking, ndcg
+from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.evaluation import Decision
@@ -33,9 +32,9 @@ from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, pr
 from labelgrove.tagger.scoring import (
     RankBatches,
     Scores,
-    evaluate_ranking,
     held_out_scores,
     rank_corpus,
+    score_corpus,
 )
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
@@ -389,7 +388,9 @@ class Tagger(Configured):
     ) -> Scores:
         """Score the tagger on texts with known labels.
 
-        Labels that training did not know count as misses.
+        Labels that training did not know count as misses. If some of the texts are among those
+        that it learned from, ``notes`` says so, and ``without_learned_texts`` has the scores on
+        the others.
 
         Parameters
         ----------
@@ -411,13 +412,15 @@ class Tagger(Configured):
         learned = self._learned()
         corpus = as_corpus(texts, labels, learned.reading)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
-        depth, started = max(RANKING_DEPTH, *ks), time.monotonic()
-        ranking, Y = rank_corpus(
-            learned, corpus, depth, space=counted, rank_batches=rank_batches, progress=progress
+        _, _, scores = score_corpus(
+            learned,
+            corpus,
+            ks=ks,
+            threshold=threshold,
+            counted=counted,
+            rank_batches=rank_batches,
+            progress=progress,
         )
-        seconds = time.monotonic() - started
-        scores = evaluate_ranking(learned, ranking, Y, ks=ks, threshold=threshold, counted=counted)
-        scores.seconds = seconds
         return scores
 
     def score(self, texts: Any, labels: Any = None) -> float:
