@@ -170,9 +170,13 @@ class CorpusReader(Corpus):
         """
 
     def __iter__(self) -> Iterator[Document]:
+        return self._without_bad(self._rows())
+
+    def _without_bad(self, rows: Iterable[T | BadRowError]) -> Iterator[T]:
+        """Yield the good rows, and count or raise the bad ones."""
         skipped, empty = 0, True
         first: BadRowError | None = None
-        for number, row in enumerate(self._rows(), 1):
+        for number, row in enumerate(rows, 1):
             self.position = number
             if isinstance(row, BadRowError):
                 if self._on_bad == "stop":

@@ -94,6 +94,11 @@ def shown(encoding: str) -> str:
     return encoding.replace("windows", "Windows") if encoding[0] == "w" else encoding.upper()
 
 
+def has_mark(path: Path) -> bool:
+    """Tell whether a file begins with a byte order mark."""
+    return _marked(_head(path)) is not None
+
+
 def _head(path: Path) -> bytes:
     return next(pieces(path), b"")
 

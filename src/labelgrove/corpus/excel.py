@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -14,7 +13,7 @@ from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.extras import need
 from labelgrove.core.files import COMPRESSIONS, check_file
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.base import LayoutError
 from labelgrove.corpus.excel_parts import check_parts
 from labelgrove.corpus.layout import FIRST, check_columns, numbered
 from labelgrove.corpus.rows import (
@@ -26,6 +25,7 @@ from labelgrove.corpus.rows import (
     guess_separator,
     sampled,
 )
+from labelgrove.corpus.source_rows import FileLayout, Row, RowReader, as_text
 
 ROWS = 1_048_576  # of a sheet; Excel has no more
 BEGINNING = 1_000  # rows and columns that are looked at for a header
@@ -42,7 +42,7 @@ class _Sheet(NamedTuple):
     separator: Separator
 
 
-class ExcelSheet(CorpusReader):
+class ExcelSheet(RowReader):
     """Documents of a sheet, whose first row names the columns.
 
     Empty rows are passed over, and so are columns without a name. A number becomes the text that
@@ -90,7 +90,14 @@ class ExcelSheet(CorpusReader):
         """Find out which sheet is read, and raise a `LayoutError` if a column is missing."""
         self._sheet()
 
-    def _rows(self) -> Iterator[Document | BadRowError]:
+    def layout(self) -> FileLayout:
+        """Return how the sheet is laid out."""
+        if not self._path.stat().st_size:
+            return FileLayout("xlsx", ())
+        sheet = self._sheet()
+        return FileLayout("xlsx", tuple(sheet.header), self._named, sheet=sheet.name)
+
+    def _documents(self, whole: bool) -> Iterator[tuple[Document, Row] | BadRowError]:
         if not self._path.stat().st_size:
             return
         sheet = self._sheet()
@@ -100,7 +107,8 @@ class ExcelSheet(CorpusReader):
                     continue
                 try:
                     cells = self._cells(sheet.header, row)
-                    yield self._fields.document(cells, sheet.separator)
+                    document = self._fields.document(cells, sheet.separator)
+                    yield document, [_mended(value) for value in row] if whole else ()
                 except RowError as problem:
                     yield BadRowError(str(problem), self._place(sheet.name, number))
 
@@ -133,7 +141,7 @@ class ExcelSheet(CorpusReader):
             return _Sheet(name, [], 0, Separator(None))
         number = first[0][0]
         shown_rows = [[_text(value, strict=False) for value in row] for _, row in first]
-        width = max(_width(row) for row in (shown_rows[:1] if self._named else shown_rows))
+        width = max(map(_width, shown_rows))
         header = [cell.strip() for cell in shown_rows[0][:width]]
         if not self._named:
             header = numbered(width)
@@ -206,23 +214,11 @@ def _width(row: Sequence[str]) -> int:
 
 
 def _text(value: Any, strict: bool = True) -> str:
-    """Return what a cell holds as text, or raise a `RowError` for a formula that failed.
+    """Return what a cell holds as text, or raise a `RowError` for a formula that failed."""
+    if strict and isinstance(value, str) and value in FAILED:
+        raise RowError(f"a cell holds {value}, a formula that failed; correct or empty it")
+    return as_text(_mended(value))
 
-    Examples
-    --------
-    >>> [_text(value) for value in (None, 7.0, 2.5, True, datetime.datetime(2026, 11, 18))]
-    ['', '7', '2.5', 'TRUE', '2026-11-18']
-    """
-    if isinstance(value, str):
-        if strict and value in FAILED:
-            raise RowError(f"a cell holds {value}, a formula that failed; correct or empty it")
-        return value.replace(RETURN, "") if RETURN in value else value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, datetime.datetime):
-        return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ")
-    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+
+def _mended(value: Any) -> Any:
+    return value.replace(RETURN, "") if isinstance(value, str) and RETURN in value else value

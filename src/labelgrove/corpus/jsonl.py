@@ -13,7 +13,8 @@ from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import check_file, lines
 from labelgrove.core.recoding import UTF8
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.base import LayoutError
+from labelgrove.corpus.encodings import has_mark
 from labelgrove.corpus.rows import (
     Fields,
     MissingFieldError,
@@ -22,12 +23,13 @@ from labelgrove.corpus.rows import (
     decoded,
     shown,
 )
+from labelgrove.corpus.source_rows import FileLayout, Row, RowReader
 
 FIRST = 100  # rows of which one must have the fields
 LONG_NUMBER = "a number has thousands of digits and must be a string"
 
 
-class JsonLines(CorpusReader):
+class JsonLines(RowReader):
     """Documents of a JSON lines file; blank lines are passed over.
 
     The form in which the extreme classification repository gives its texts (``uid``, ``title``,
@@ -90,7 +92,12 @@ class JsonLines(CorpusReader):
         if first is not None:
             raise first
 
-    def _rows(self) -> Iterator[Document | BadRowError]:
+    def layout(self) -> FileLayout:
+        """Return how the file is laid out."""
+        return FileLayout("jsonl", encoding=self._encoding, mark=has_mark(self._path))
+
+    def _documents(self, whole: bool) -> Iterator[tuple[Document, Row] | BadRowError]:
+        del whole  # a line is parsed as a whole anyway
         fields: Fields | None = None
         for number, line in enumerate(lines(self._path, encoding=self._encoding), 1):
             if line.isspace():
@@ -99,7 +106,7 @@ class JsonLines(CorpusReader):
                 row = parsed(line, self._encoding)
                 if fields is None:
                     fields = _adapted(self._fields, row)
-                yield fields.document(row, self._separator)
+                yield fields.document(row, self._separator), row
             except RowError as problem:
                 yield BadRowError(str(problem), self.name, number)
 

@@ -9,7 +9,7 @@ from typing import Any
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import LINE, check_file
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.base import LayoutError
 from labelgrove.corpus.parquet_batches import batches, row_bytes
 from labelgrove.corpus.rows import (
     Fields,
@@ -19,9 +19,10 @@ from labelgrove.corpus.rows import (
     guess_separator,
     sampled,
 )
+from labelgrove.corpus.source_rows import FileLayout, Row, RowReader
 
 
-class Parquet(CorpusReader):
+class Parquet(RowReader):
     """Documents of a Parquet file; labels are a column of lists, or of separated strings.
 
     Parameters
@@ -64,13 +65,24 @@ class Parquet(CorpusReader):
         """Raise a `LayoutError` if a column is missing."""
         next(self._records(), None)
 
-    def _rows(self) -> Iterator[Document | BadRowError]:
+    def layout(self) -> FileLayout:
+        """Return how the file is laid out."""
+        from pyarrow import parquet
+
+        self.look()
+        if not self._path.stat().st_size:
+            return FileLayout("parquet", ())
+        schema = parquet.read_schema(self._path)
+        return FileLayout("parquet", tuple(schema.names), schema=schema)
+
+    def _documents(self, whole: bool) -> Iterator[tuple[Document, Row] | BadRowError]:
         separator = self._find_separator()
-        for number, row in enumerate(self._records(), 1):
+        columns = list(self.layout().columns or ()) if whole else None
+        for number, row in enumerate(self._records(columns), 1):
             try:
                 if isinstance(row, RowError):
                     raise row
-                yield self._fields.document(row, separator)
+                yield self._fields.document(row, separator), row
             except RowError as problem:
                 yield BadRowError(str(problem), f"{self.name}, row {number}")
 

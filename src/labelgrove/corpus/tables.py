@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,8 @@ from labelgrove.core.errors import BadRowError
 from labelgrove.core.files import LINE, check_file, lines
 from labelgrove.core.recoding import UTF8
 from labelgrove.core.types import Document
-from labelgrove.corpus.base import CorpusReader, LayoutError
+from labelgrove.corpus.base import LayoutError
+from labelgrove.corpus.encodings import has_mark
 from labelgrove.corpus.layout import FIRST, best_delimiter, check_columns, numbered
 from labelgrove.corpus.rows import (
     Fields,
@@ -24,6 +25,7 @@ from labelgrove.corpus.rows import (
     sampled,
     undecodable,
 )
+from labelgrove.corpus.source_rows import FileLayout, Row, RowReader
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -35,7 +37,7 @@ _BadLine: TypeAlias = tuple[int, RowError]
 csv.field_size_limit(max(csv.field_size_limit(), LINE))
 
 
-class TableFile(CorpusReader):
+class TableFile(RowReader):
     r"""Documents of a CSV or TSV file, whose first line names the fields.
 
     Fields may be quoted and then hold line ends; blank lines are passed over. Labels stand in
@@ -107,23 +109,57 @@ class TableFile(CorpusReader):
         """What stands between labels, given or guessed; None if no row holds several."""
         return self._find_separator(self._delimiter()).mark
 
-    def _rows(self) -> Iterator[Document | BadRowError]:
+    def layout(self) -> FileLayout:
+        """Return how the file is laid out."""
+        delimiter = self._delimiter()
+        first = next(lines(self._path, encoding=self._encoding), b"")
+        return FileLayout(
+            "tsv" if self._delimiters == ("\t",) else "csv",
+            self._columns(delimiter),
+            self._named,
+            delimiter,
+            self._quote,
+            self._encoding,
+            has_mark(self._path),
+            "\r\n" if first.endswith(b"\r\n") else "\n",
+        )
+
+    def _columns(self, delimiter: str) -> tuple[str, ...]:
+        bad: list[_BadLine] = []
+        reader = self._reader(delimiter, bad)
+        if self._named:
+            return tuple(self._header(reader, bad))
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error:
+                continue  # it is told when documents are read
+            if row is None or row:
+                return tuple(numbered(len(row or [])))
+
+    def _documents(self, whole: bool) -> Iterator[tuple[Document, Row] | BadRowError]:
+        del whole  # a line is divided into all its fields anyway
         delimiter = self._delimiter()
         separator = self._find_separator(delimiter)
-        for number, row in self._records(delimiter):
+        columns = self._columns(delimiter)
+        for number, row in self._records(delimiter, columns):
             if isinstance(row, RowError):
                 yield BadRowError(str(row), self.name, number)
                 continue
             try:
-                yield self._fields.document(row, separator)
+                named = dict(zip(columns, row, strict=True))
+                yield self._fields.document(named, separator), row
             except RowError as problem:
                 yield BadRowError(str(problem), self.name, number)
 
-    def _records(self, delimiter: str) -> Iterator[tuple[int, dict[str, str] | RowError]]:
+    def _records(
+        self, delimiter: str, columns: Sequence[str]
+    ) -> Iterator[tuple[int, list[str] | RowError]]:
         """Yield the first line of each row and its fields, or what is wrong with it."""
         bad: list[_BadLine] = []
         reader = self._reader(delimiter, bad)
-        header = self._header(reader, bad) if self._named else []
+        if self._named:
+            self._header(reader, bad)
         while True:
             number = reader.line_num + 1
             try:
@@ -131,8 +167,8 @@ class TableFile(CorpusReader):
                 if bad:
                     yield bad[0]
                 elif row:
-                    header = header or numbered(len(row))
-                    yield number, self._by_name(header, row)
+                    self._check_width(row, len(columns))
+                    yield number, row
             except StopIteration:
                 return
             except csv.Error as error:
@@ -209,22 +245,25 @@ class TableFile(CorpusReader):
 
     def _find_separator(self, delimiter: str) -> Separator:
         if self._separator is None:
-            rows = (row for _, row in self._records(delimiter) if isinstance(row, dict))
+            columns = self._columns(delimiter)
+            if self._fields.labels not in columns:
+                return Separator(None)
+            place = columns.index(self._fields.labels)
+            rows = self._records(delimiter, columns)
             try:
-                cells = sampled(row.get(self._fields.labels) for row in rows)
+                cells = sampled(row[place] for _, row in rows if isinstance(row, list))
                 self._separator = guess_separator(cells)
             except RowError as problem:
                 raise BadRowError(str(problem), self.name) from problem
         return self._separator
 
-    def _by_name(self, header: list[str], row: list[str]) -> dict[str, str]:
-        if len(row) != len(header):
+    def _check_width(self, row: list[str], width: int) -> None:
+        if len(row) != width:
             known = "the header" if self._named else "the first row"
             raise RowError(
-                f"there are {len(row)} fields, but {known} has {len(header)}; "
+                f"there are {len(row)} fields, but {known} has {width}; "
                 "put quotes around fields that hold the delimiter"
             )
-        return dict(zip(header, row, strict=True))
 
     def _broken(self, error: csv.Error) -> RowError:
         way_out = "double the quotes inside a quoted field"
