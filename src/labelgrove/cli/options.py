@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from labelgrove.corpus import Corpus
 
 INPUT = "Input"
-OUTPUTS = ("json_to", "report", "markdown", "latex", "html")  # files that hold a command's result
+OUTPUTS = (
+    "json_to",
+    "report",
+    "merge_out",
+    "markdown",
+    "latex",
+    "html",
+)  # files that hold a command's result
 
 DEFAULT_MODEL = "grove"  # what is trained if no model is asked for
 
@@ -123,6 +130,12 @@ class ReadingOptions:
     matrix: Annotated[
         Path | None, _input("The .npz file with the labels of raw texts; found by name otherwise.")
     ] = None
+    merge: Annotated[
+        Path | None,
+        _input(
+            "Labels to replace, as 'labelgrove check --merge-out' writes them: a TSV of from, to."
+        ),
+    ] = None
     skip_bad: Annotated[
         bool, _input("Count and skip bad rows instead of stopping.", "--skip-bad")
     ] = False
@@ -153,6 +166,7 @@ class ReadingOptions:
             "encoding": self.encoding,
             "sheet": self.sheet,
             "matrix": self.matrix,
+            "merge": self.merge,
             "on_bad": "skip" if self.skip_bad else None,
         }
         given = {name: value for name, value in given.items() if value is not None}
@@ -185,6 +199,8 @@ class ReadingOptions:
         """
         from labelgrove.corpus import read_like
 
+        if self.merge is not None and not labelled:
+            raise typer.BadParameter("--merge replaces labels of documents, and none are read here")
         corpus = read_like(source, remembered or {}, self.arguments(), labelled=labelled)
         if progress is not None:
             for note in corpus.notes:

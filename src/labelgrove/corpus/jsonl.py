@@ -143,7 +143,7 @@ def parsed(line: bytes, encoding: str | None = None) -> dict[str, Any]:
 
 def _adapted(fields: Fields, row: Mapping[str, Any]) -> Fields:
     """Return the fields of the extreme classification repository if the first row has them."""
-    plain = Fields(labelled=fields.labelled)
+    plain = Fields(labelled=fields.labelled, merges=fields.merges)
     if fields != plain or "text" in row or not {"title", "target_ind"} <= row.keys():
         return fields
     text = ("title", "content") if "content" in row else "title"

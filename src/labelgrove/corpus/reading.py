@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,7 @@ from labelgrove.corpus.formats import FORMATS, format_of
 from labelgrove.corpus.jsonl import JsonLines
 from labelgrove.corpus.lshtc import LshtcFeatures, LshtcTexts
 from labelgrove.corpus.memory import Frame, HuggingFace, Lists
+from labelgrove.corpus.merging import read_merges
 from labelgrove.corpus.parquet import Parquet
 from labelgrove.corpus.rcv1 import Rcv1
 from labelgrove.corpus.repository import FeatureLines, RawTexts
@@ -27,10 +28,12 @@ from labelgrove.corpus.tables import TableFile
 
 ENCODED = ("jsonl", "csv", "tsv")  # forms that come in other encodings than UTF-8
 GUESSED = ("csv", "tsv")  # of which nothing says that they are UTF-8
+MERGED = ("jsonl", "csv", "tsv", "xlsx", "parquet")  # forms in which labels have names
 DELIMITERS = (",", ";", "\t")
 USUAL: dict[str, Any] = {
     **{"format": None, "text": "text", "labels": "labels", "id": "id", "separator": None},
     **{"quote": '"', "encoding": UTF8, "sheet": None, "header": True},
+    "merge": None,
 }
 OnBad: TypeAlias = Literal["stop", "skip"]
 
@@ -51,6 +54,7 @@ def read_corpus(
     likely_encoding: str | None = None,
     sheet: str | None = None,
     header: bool = True,
+    merge: Mapping[str, str] | str | os.PathLike[str] | None = None,
 ) -> Corpus:
     r"""Return a corpus over a file, a folder or data in memory; documents are read on demand.
 
@@ -99,6 +103,9 @@ def read_corpus(
         The name of the sheet of an Excel workbook; the first when None.
     header
         False for a table whose first row is a document; fields are called ``"1"``, ``"2"``, ...
+    merge
+        Labels that are replaced by others, or a file of them: see
+        `labelgrove.corpus.merging.read_merges`.
 
     Examples
     --------
@@ -117,11 +124,19 @@ def read_corpus(
     names = text if isinstance(text, str) else tuple(text)
     if not names:
         raise InputError("no field for the text was given")
-    fields = Fields(names, labels, id, labelled)
+    merges = read_merges(merge) if isinstance(merge, str | os.PathLike) else dict(merge or {})
+    fields = Fields(names, labels, id, labelled, merges or None)
     if not isinstance(source, (str, os.PathLike)):
+        if merges and isinstance(source, tuple):
+            raise InputError("lists of labels are not merged: replace labels in the lists")
         return _in_memory(source, fields, separator, on_bad)
     path = Path(source)
     kind = format or format_of(path, fields, encoding, header=header)
+    if merges and kind not in MERGED:
+        raise InputError(
+            f"labels are merged in files of the forms {', '.join(MERGED)}, and {path} is of the "
+            f"form {kind}: change its labels, or write it in one of these"
+        )
     found = _encoding(path, kind, encoding, likely_encoding)
     if sheet is not None and kind != "xlsx":
         raise LayoutError(f"there are no sheets in a file of the form {kind}", str(path))
@@ -136,6 +151,7 @@ def read_corpus(
         "separator": separator,
     }
     told |= {"quote": quote, "encoding": found.name, "sheet": sheet, "header": header}
+    told["merge"] = merges or None
     if kind.startswith("rcv1"):  # which names one of two files
         told["format"] = None
     corpus.reading = {name: value for name, value in told.items() if value != USUAL[name]}

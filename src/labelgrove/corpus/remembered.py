@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from labelgrove.core import checks
 from labelgrove.core.files import suffix
 from labelgrove.corpus.base import Corpus, LayoutError
 from labelgrove.corpus.formats import FORMATS, SUFFIXES
 from labelgrove.corpus.layout import write_columns
-from labelgrove.corpus.reading import read_corpus
+from labelgrove.corpus.reading import MERGED, read_corpus
 
 COLUMNS = ("text", "labels", "id", "header")
 OPTIONS = {  # how the command line says the same
     **{"format": "--format", "text": "--text-field", "labels": "--labels-field"},
     **{"id": "--id-field", "separator": "--separator", "encoding": "--encoding"},
-    **{"sheet": "--sheet"},
+    **{"sheet": "--sheet", "merge": "--merge"},
 }
 FLAGS = {"quote": "--no-quotes", "header": "--no-header"}
 
@@ -76,6 +77,9 @@ def _usable(path: Path, remembered: Mapping[str, Any], given: Mapping[str, Any])
             concerns = SUFFIXES.get(kind) == "xlsx"
         elif name == "format":  # where the suffix does not tell
             concerns = kind not in SUFFIXES or kind == ".txt"
+        elif name == "merge":
+            forms = (SUFFIXES.get(kind), remembered.get("format"), given.get("format"))
+            concerns = any(form in MERGED for form in forms)
         if concerns and name not in given:
             yield name
 
@@ -91,6 +95,8 @@ def option_words(reading: Mapping[str, Any]) -> list[str]:
     words = []
     for name, value in reading.items():
         shown = write_columns(value) if name == "text" else value
+        if name == "merge":  # the file that they came from may be gone
+            shown = f"({len(value):,} labels)"
         words.append(FLAGS[name] if name in FLAGS else f"{OPTIONS[name]} {shown!s}")
     return words
 
@@ -101,6 +107,9 @@ def check_reading(reading: Any) -> dict[str, Any]:
     for name, value in dict(reading).items():
         if name not in OPTIONS and name not in FLAGS:
             continue  # of a later version
+        if name == "merge":
+            checked[name] = checks.names("reading merge", value)
+            continue
         texts = value if name == "text" and isinstance(value, list) and value else [value]
         is_text = all(isinstance(each, str) and each for each in texts)
         if not (is_text or (name == "id" and value is None) or (name in FLAGS and not value)):

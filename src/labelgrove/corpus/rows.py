@@ -82,12 +82,15 @@ class Fields:
         The field of the id, or None. The field ``"id"`` need not be there.
     labelled
         False where labels are not wanted: they may be missing, and are not read.
+    merges
+        Labels that are replaced by others.
     """
 
     text: str | tuple[str, ...] = "text"
     labels: str = "labels"
     id: str | None = "id"
     labelled: bool = True
+    merges: Mapping[str, str] | None = None
 
     def names(self) -> list[str]:
         """Return all fields."""
@@ -121,9 +124,13 @@ class Fields:
             self.check(row)
         return Document(
             clean_text(text),
-            clean_labels(labels, separator) if self.labelled else (),
+            self._labels(labels, separator) if self.labelled else (),
             None if own is None or is_missing(own) else clean_id(own),
         )
+
+    def _labels(self, value: object, separator: Separator | None) -> tuple[str, ...]:
+        labels = clean_labels(value, separator)
+        return merged(labels, self.merges) if self.merges else labels
 
     def _joined(self, row: Mapping[str, Any]) -> str:
         found = [row[name] for name in self.text]
@@ -188,6 +195,17 @@ def clean_id(value: object) -> str:
     if not isinstance(value, str):
         raise RowError(f"an id must be a string or a whole number, got {shown(value)}")
     return _clean_name(value, "id")
+
+
+def merged(labels: Iterable[str], merges: Mapping[str, str]) -> tuple[str, ...]:
+    """Return labels, each once, after some are replaced.
+
+    Examples
+    --------
+    >>> merged(("Energy", "sun", "energy"), {"Energy": "energy"})
+    ('energy', 'sun')
+    """
+    return tuple(dict.fromkeys([merges.get(label, label) for label in labels]))
 
 
 def is_missing(value: object) -> bool:
