@@ -1,8 +1,10 @@
-"""``labelgrove tag``: labels for new documents, as JSON lines or a folder of parts."""
+"""``labelgrove tag``: labels for new documents, as JSON lines, one file or a folder of parts."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from labelgrove.core.errors import PartlyDoneError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
+    from labelgrove.corpus import Corpus
     from labelgrove.tagger import Tagger
     from labelgrove.tagger.bulk import Outcome
 
@@ -23,16 +26,24 @@ Out = Annotated[
     str | None,
     typer.Option(
         "--out",
-        metavar="FOLDER",
-        help="Write a part for each input to this folder or URL, instead of printing.",
+        metavar="FILE|FOLDER",
+        help="Instead of printing, write the rows of the input, with all columns and the labels "
+        "behind them, to a file (.csv, .tsv, .xlsx, .parquet, .jsonl; text also with .gz, .xz, "
+        ".zst); or a part for each input to a folder or URL.",
         show_default=False,
     ),
 ]
 Form = Annotated[
-    str, typer.Option("--out-format", help="Form of the parts: jsonl, csv or parquet.")
+    str | None,
+    typer.Option(
+        "--out-format",
+        help="Form of the parts in a folder: jsonl (the default), csv or parquet.",
+        show_default=False,
+    ),
 ]
 Again = Annotated[
-    bool, typer.Option("--overwrite", help="Begin anew where the --out folder holds parts.")
+    bool,
+    typer.Option("--overwrite", help="Replace the --out file, or the parts in the --out folder."),
 ]
 
 
@@ -48,11 +59,14 @@ def tag(
             show_default=False,
         ),
     ] = None,
-    text: Annotated[str | None, typer.Option(help="One text, instead of a file.")] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="A text, instead of a file; may be given several times."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="Labels per document at most.", min=1)] = 5,
     threshold: options.Threshold = None,
     out: Out = None,
-    out_format: Form = "jsonl",
+    out_format: Form = None,
     overwrite: Again = False,
     cluster: options.Cluster = None,
     threads: options.Threads = None,
@@ -63,27 +77,35 @@ def tag(
 ) -> None:
     """Tag documents; prints a line {"id": ..., "labels": [...]} for each, in their order.
 
-    A document without an id gets the number of its row, counted from 1. With --out each input
-    becomes a part in a folder; the same command goes on with what is missing there, and --cluster
-    shares the inputs among the CPUs of a cluster.
+    A document without an id gets the number of its row, counted from 1. With --out FILE the labels
+    come behind the columns of the input, as suggested_labels and suggested_scores. With --out
+    FOLDER each input becomes a part; the same command goes on with what is missing there, and
+    --cluster shares the inputs among the CPUs of a cluster.
     """
-    if bool(sources) == (text is not None):
+    texts, inputs = text or [], sources or []
+    if bool(inputs) == bool(texts):
         raise typer.BadParameter("give either files of documents or --text")
-    if out is None:
-        if cluster is not None or overwrite or out_format != "jsonl":
-            raise typer.BadParameter("--cluster, --overwrite and --out-format need --out FOLDER")
-        if sources and len(sources) > 1:
-            raise typer.BadParameter("several inputs need --out FOLDER, which takes their parts")
-        progress = options.open_progress(quiet or text is not None)
+    if texts and out is not None:
+        raise typer.BadParameter("--text is printed; --out needs files of documents")
+    to_file = out is not None and _is_file(out)
+    if out is None or to_file:
+        _check_single(inputs, out, out_format, cluster, overwrite)
+    progress = options.open_progress(quiet or bool(texts))
+    chosen = options.read_threshold(threshold)
+    if out is None or to_file:
+        if out is not None:
+            _check_file(out, inputs[0], overwrite)
         from labelgrove.tagger import Tagger
 
         tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
         tagger.set_threads(threads)
-        chosen = options.read_threshold(threshold)
-        _print(tagger, sources[0] if sources else None, text or "", k, chosen, reading, progress)
+        with _opened(tagger, inputs, texts, reading, progress) as corpus:
+            if out is None:
+                _print(tagger, corpus, k, chosen, progress)
+            else:
+                how = {"k": k, "threshold": chosen, "separator": reading.separator}
+                _write(tagger, corpus, Path(out), progress, overwrite=overwrite, **how)
         return
-    if text is not None:
-        raise typer.BadParameter("--text is printed; --out needs files of documents")
     from labelgrove.tagger.bulk import TagParts, one_by_one, tag_files
 
     tag_parts: TagParts = one_by_one
@@ -94,17 +116,17 @@ def tag(
     try:
         outcome = tag_files(
             folder,
-            sources or [],
+            inputs,
             out,
             k=k,
-            threshold=options.read_threshold(threshold),
-            form=out_format,
+            threshold=chosen,
+            form=out_format or "jsonl",
             reading=reading.arguments(),
             overwrite=overwrite,
             tag_parts=tag_parts,
             threads=threads,
             require_signature=require_signature,
-            progress=options.open_progress(quiet),
+            progress=progress,
         )
     except KeyboardInterrupt:
         raise StoppedError(
@@ -113,34 +135,87 @@ def tag(
     _tell(outcome, out)
 
 
-def _print(
+def _is_file(out: str) -> bool:
+    """Tell whether --out names a file of rows; a folder that is there stays a folder."""
+    from labelgrove.corpus.row_writers import is_row_file
+
+    return is_row_file(out) and not Path(out).is_dir()
+
+
+def _check_single(
+    inputs: list[str], out: str | None, out_format: str | None, cluster: str | None, overwrite: bool
+) -> None:
+    """Refuse what only a folder of parts can take."""
+    if out is None and (cluster is not None or overwrite or out_format is not None):
+        raise typer.BadParameter("--cluster, --overwrite and --out-format need --out FOLDER")
+    if cluster is not None or out_format is not None:
+        raise typer.BadParameter(
+            f"--cluster and --out-format need a folder; {out} is a file, whose suffix says its form"
+        )
+    if len(inputs) > 1:
+        raise typer.BadParameter("several inputs need --out FOLDER, which takes their parts")
+
+
+def _check_file(out: str, source: str, overwrite: bool) -> None:
+    from labelgrove.core.remote_files import is_url
+    from labelgrove.tagger.bulk import check_target
+
+    if is_url(out):
+        raise typer.BadParameter(f"{out} is a URL: give a file of this machine, or a folder")
+    check_target(Path(out), Path(source), overwrite=overwrite)
+
+
+@contextmanager
+def _opened(
     tagger: Tagger,
-    source: str | None,
-    text: str,
-    k: int,
-    threshold: Any,
+    inputs: list[str],
+    texts: list[str],
     reading: options.ReadingOptions,
     progress: Progress,
-) -> None:
-    """Tag a file, or a text, and print a line for each document."""
+) -> Iterator[Corpus]:
+    """Open what is to be tagged, and say at the end how many bad rows were skipped."""
     from labelgrove.core.remote_files import local_copy
     from labelgrove.corpus import Corpus
+
+    if not inputs:
+        yield Corpus.from_lists(texts)
+        return
+    with local_copy(inputs[0]) as path:
+        remembered = tagger.learned_.reading
+        corpus = reading.open(path, labelled=False, remembered=remembered, progress=progress)
+        yield corpus
+        options.say_skipped(corpus)
+
+
+def _print(tagger: Tagger, corpus: Corpus, k: int, threshold: Any, progress: Progress) -> None:
+    """Tag documents, and print a line for each."""
     from labelgrove.tagger.bulk import numbered
     from labelgrove.tagger.bulk.writers import as_line
     from labelgrove.tagger.thresholds import untuned_note
 
-    with local_copy(source or "") as path:
-        corpus: Corpus = Corpus.from_lists([text])
-        if source:
-            remembered = tagger.learned_.reading
-            corpus = reading.open(path, labelled=False, remembered=remembered, progress=progress)
-        if note := untuned_note(tagger.learned_, threshold):
-            progress.say(note)
-        tagged = tagger.stream(numbered(corpus), k, threshold=threshold, progress=progress)
-        for document, tags in tagged:
-            sys.stdout.write(as_line(document.id, tags))
-        sys.stdout.flush()
-        options.say_skipped(corpus)
+    if note := untuned_note(tagger.learned_, threshold):
+        progress.say(note)
+    tagged = tagger.stream(numbered(corpus), k, threshold=threshold, progress=progress)
+    for document, tags in tagged:
+        sys.stdout.write(as_line(document.id, tags))
+    sys.stdout.flush()
+
+
+def _write(
+    tagger: Tagger, corpus: Corpus, out: Path, progress: Progress, *, threshold: Any, **how: Any
+) -> None:
+    """Tag a file into another one with the same columns."""
+    from labelgrove.tagger.bulk import tag_file
+    from labelgrove.tagger.thresholds import untuned_note
+
+    if note := untuned_note(tagger.learned_, threshold):
+        progress.say(note)
+    try:
+        done = tag_file(tagger, corpus, out, threshold=threshold, progress=progress, **how)
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped; {out} was not written") from None
+    columns = " and ".join(done.columns)
+    show(f"{done.documents:,} documents, written to {out} with {columns}")
 
 
 def _tell(outcome: Outcome, out: str) -> None:

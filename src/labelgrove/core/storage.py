@@ -240,25 +240,37 @@ def write_text(path: Path, text: str) -> None:
 
     A link stays, and what it leads to is replaced; a device or a pipe is written to.
     """
+    options: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, "utf-8", "surrogateescape")
+            path.write_text(text, **options)
             return
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    with writing_file(path) as temporary, temporary.open("x", **options) as file:
+        file.write(text)
+
+
+@contextmanager
+def writing_file(path: Path) -> Iterator[Path]:
+    """Give a temporary file to write to; on success it becomes the file, whole or not at all.
+
+    A link stays, and what it leads to is replaced.
+    """
+    try:
         target = path.resolve()
         # a name of this writer: ids of processes return, and what a killed one left may be there;
         # long names must not become too long by it
         own = f"{os.getpid()}-{secrets.token_hex(4)}"
         temporary = target.with_name(f".{target.name[:50]}-{own}.part")
-        with temporary.open("x", encoding="utf-8", errors="surrogateescape") as file:
-            try:
-                file.write(text)
-                file.close()  # a full disk may be told here
-                if target.exists():
-                    shutil.copymode(target, temporary)
-                put_in_place(temporary, target)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        try:
+            yield temporary
+            if target.exists():
+                shutil.copymode(target, temporary)
+            put_in_place(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +88,7 @@ def _with_names(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def free_name(name: str, taken: Mapping[str, Any] | Sequence[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
     """Return a name that no column has, with a number behind it if need be.
 
     Examples
@@ -158,6 +158,8 @@ class _LineWriter(_TextWriter):
 
     def write(self, row: Row, added: Sequence[Any] = ()) -> None:
         values = dict(named_values(row, self._layout.columns))
+        if taken := values.keys() & self._added:
+            raise InputError(f"a row has a field {min(taken)!r} already: rename it")
         values |= zip(self._added, added, strict=True)
         text = json.dumps(values, ensure_ascii=False, default=as_text)
         self._file.write(printable_json(text) + "\n")

@@ -39,11 +39,12 @@ def as_line(id: str | None, tags: Sequence[Tag]) -> str:  # noqa: A002
     >>> as_line("7", [Tag("sky", "Sky", 0.25)])
     '{"id": "7", "labels": [{"label": "sky", "name": "Sky", "score": 0.25}]}\n'
     """
-    line = {"id": id, "labels": [_values(tag) for tag in tags]}
+    line = {"id": id, "labels": [tag_values(tag) for tag in tags]}
     return printable_json(json.dumps(line, ensure_ascii=False)) + "\n"
 
 
-def _values(tag: Tag) -> dict[str, Any]:
+def tag_values(tag: Tag) -> dict[str, Any]:
+    """Return a label as JSON and Parquet have it."""
     return {"label": tag.label, "name": tag.name, "score": round(tag.score, DIGITS)}
 
 
@@ -72,7 +73,7 @@ class CsvWriter(TagWriter):
 
     def write(self, id: str | None, tags: Sequence[Tag]) -> None:  # noqa: A002
         """Write a document."""
-        rows = ([id, *_values(tag).values()] for tag in tags)
+        rows = ([id, *tag_values(tag).values()] for tag in tags)
         self._rows.writerows(rows if tags else [[id, "", "", ""]])
 
     def close(self) -> None:
@@ -94,7 +95,7 @@ class ParquetWriter(TagWriter):
 
     def write(self, id: str | None, tags: Sequence[Tag]) -> None:  # noqa: A002
         """Write a document."""
-        self._rows.append({"id": id, "labels": [_values(tag) for tag in tags]})
+        self._rows.append({"id": id, "labels": [tag_values(tag) for tag in tags]})
         if len(self._rows) == GROUP:  # not by time, so that equal tags are equal files
             self._flush()
 
