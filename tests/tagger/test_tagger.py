@@ -72,8 +72,9 @@ def test_documents_are_held_out_by_a_hash_of_their_text(share, seed):
 
 
 def test_texts_are_hashed_only_where_some_are_held_out():
+    corpus = read_corpus((TEXTS, LABELS))
     without, some = (
-        Tagger(Centroid(), validation=share)._prepare(TEXTS, LABELS, None, None, None)
+        Tagger(Centroid(), validation=share)._prepare(corpus, None, None, None)
         for share in (0, 0.1)
     )
     assert len(without.hash_fractions) == 0

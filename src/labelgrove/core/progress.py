@@ -7,7 +7,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TextIO, TypeVar
+from importlib.util import find_spec
+from typing import Any, TextIO, TypeAlias, TypeVar
 
 from labelgrove.core.printable import printable
 
@@ -48,6 +49,9 @@ class Progress(ABC):
                     task.advance(waiting)
                     waiting = 0
             task.advance(waiting)
+
+
+ProgressLike: TypeAlias = Progress | bool | None  # what functions take as progress
 
 
 class _SilentTask(Task):
@@ -187,6 +191,26 @@ class Bars(Progress):
     def say(self, message: str) -> None:
         """Print one line above the bars."""
         self._console.print(printable(message), highlight=False, markup=False)
+
+
+def as_progress(progress: ProgressLike) -> Progress:
+    """Return where progress goes in Python: True shows it, False and None do not.
+
+    It is shown as bars in a terminal and in a notebook that has ipywidgets, else as lines.
+    """
+    if isinstance(progress, Progress):
+        return progress
+    if not progress:
+        return Silent()
+    from rich.console import Console
+
+    from labelgrove.core.compiling import announce
+
+    shown = for_stream(sys.stderr)
+    if Console().is_jupyter:
+        shown = Bars() if find_spec("ipywidgets") else Lines(sys.stdout)
+    announce(shown)
+    return shown
 
 
 def for_stream(stream: TextIO) -> Progress:

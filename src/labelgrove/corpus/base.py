@@ -15,6 +15,7 @@ from labelgrove.core.types import Document
 
 if TYPE_CHECKING:
     from labelgrove.corpus.memory import Lists
+    from labelgrove.corpus.multi_hot import LabelColumns
 
 T = TypeVar("T")
 
@@ -36,6 +37,8 @@ class Corpus(ABC):
     reading
         The arguments of `read_corpus` by which its file was read, without those that are as by
         default; a tagger keeps them for files that come later.
+    columns
+        What the columns of the matrix are in which its labels came; None for lists of labels.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Corpus(ABC):
     position: int = 0
     notes: tuple[str, ...] = ()
     reading: Mapping[str, Any] = MappingProxyType({})
+    columns: LabelColumns | None = None
     _skipped: int = 0
 
     @abstractmethod

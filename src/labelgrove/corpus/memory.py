@@ -54,6 +54,7 @@ class Lists(CorpusReader):
         for name, values in (("texts", texts), ("labels", labels), ("ids", ids)):
             if values is not None:
                 _check_sequence(name, values, len(texts) if isinstance(texts, Sized) else 0)
+        _check_no_matrix(labels)
         self._texts, self._labels, self._ids = texts, labels, ids
 
     def __len__(self) -> int:
@@ -84,6 +85,18 @@ def _check_sequence(name: str, values: object, length: int) -> None:
         )
     if len(values) != length:
         raise InputError(f"there are {length:,} texts, but {len(values):,} {name}")
+
+
+def _check_no_matrix(labels: Iterable[Iterable[Any]] | None) -> None:
+    """Refuse rows of zeros and ones, which would pass for the labels 0 and 1."""
+    for i, row in enumerate(islice(labels or (), SAMPLE)) if isinstance(labels, list) else ():
+        if not isinstance(row, list | tuple) or len(row) < 2:
+            continue
+        if all(isinstance(x, int) and x in (0, 1) for x in row) and len({*row}) < len(row):
+            raise InputError(
+                f"labels[{i}] looks like a row of a matrix of zeros and ones: give the matrix as "
+                "numpy.array(labels), or lists of labels"
+            )
 
 
 class Rows(CorpusReader):

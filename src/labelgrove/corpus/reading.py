@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from labelgrove.corpus.jsonl import JsonLines
 from labelgrove.corpus.lshtc import LshtcFeatures, LshtcTexts
 from labelgrove.corpus.memory import Frame, HuggingFace, Lists
 from labelgrove.corpus.merging import read_merges
+from labelgrove.corpus.multi_hot import MultiHot, is_matrix, label_columns, read_matrix
 from labelgrove.corpus.parquet import Parquet
 from labelgrove.corpus.rcv1 import Rcv1
 from labelgrove.corpus.repository import FeatureLines, RawTexts
@@ -43,7 +44,7 @@ def read_corpus(
     *,
     format: str | None = None,  # noqa: A002
     text: str | Sequence[str] = "text",
-    labels: str = "labels",
+    labels: str | Sequence[str] = "labels",
     id: str | None = "id",  # noqa: A002
     separator: str | None = None,
     quote: str | None = '"',
@@ -55,6 +56,7 @@ def read_corpus(
     sheet: str | None = None,
     header: bool = True,
     merge: Mapping[str, str] | str | os.PathLike[str] | None = None,
+    label_names: Iterable[Any] | None = None,
 ) -> Corpus:
     r"""Return a corpus over a file, a folder or data in memory; documents are read on demand.
 
@@ -72,14 +74,16 @@ def read_corpus(
     ----------
     source
         A path, a pandas data frame, a ``datasets.Dataset``, a pair (texts, labels), or a corpus,
-        which is returned as it is.
+        which is returned as it is. In a pair, labels are a list for each text, or a matrix of
+        zeros and ones with a column for each label: sparse, an array or a data frame.
     format
         One of ``jsonl``, ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``annif``, ``annif-folder``,
         ``svmlight``, ``raw``, ``rcv1-train``, ``rcv1-test``, ``lshtc``, ``lshtc-text``.
     text
         The field of the text, or a list of fields, which become lines of one text.
     labels
-        The field of the labels.
+        The field of the labels. Of a data frame also a list of columns, one for each label, of
+        zeros and ones; without a field ``labels`` these are all columns but text and id.
     id
         The field of the id, or None to read none. Only the field ``id`` may be missing.
     separator
@@ -106,6 +110,8 @@ def read_corpus(
     merge
         Labels that are replaced by others, or a file of them: see
         `labelgrove.corpus.merging.read_merges`.
+    label_names
+        The label of each column of a matrix, such as ``MultiLabelBinarizer.classes_``.
 
     Examples
     --------
@@ -125,11 +131,14 @@ def read_corpus(
     if not names:
         raise InputError("no field for the text was given")
     merges = read_merges(merge) if isinstance(merge, str | os.PathLike) else dict(merge or {})
-    fields = Fields(names, labels, id, labelled, merges or None)
+    one = labels if isinstance(labels, str) else "labels"
+    fields = Fields(names, one, id, labelled, merges or None)
     if not isinstance(source, (str, os.PathLike)):
         if merges and isinstance(source, tuple):
             raise InputError("lists of labels are not merged: replace labels in the lists")
-        return _in_memory(source, fields, separator, on_bad)
+        return _in_memory(source, fields, labels, label_names, separator, on_bad)
+    if not isinstance(labels, str):
+        raise InputError(f"labels in several columns are read from a data frame, not from {source}")
     path = Path(source)
     kind = format or format_of(path, fields, encoding, header=header)
     if merges and kind not in MERGED:
@@ -220,12 +229,30 @@ def _of_kind(kind: str, path: Path, how: _Options) -> Corpus:
     return RawTexts(path, how.matrix, labelled, how.on_bad)
 
 
-def _in_memory(source: Any, fields: Fields, separator: str | None, on_bad: OnBad) -> Corpus:
+def _in_memory(
+    source: Any,
+    fields: Fields,
+    labels: str | Sequence[str],
+    label_names: Iterable[Any] | None,
+    separator: str | None,
+    on_bad: OnBad,
+) -> Corpus:
     library = type(source).__module__.partition(".")[0]  # without importing either
     if library == "pandas" and hasattr(source, "columns"):
-        return Frame(source, fields, separator, on_bad)
+        columns = label_columns(source, fields, labels) if fields.labelled else None
+        if columns is None:
+            return Frame(source, fields, separator, on_bad)
+        if fields.merges:
+            raise InputError("labels in several columns are not merged: rename the columns")
+        matrix = read_matrix(source[columns], label_names)
+        texts = Frame(source, replace(fields, labelled=False), separator, on_bad)
+        return MultiHot(texts, *matrix, on_bad)
     if library == "datasets":
         return HuggingFace(source, fields, separator, on_bad)
+    if isinstance(source, tuple) and len(source) == 2 and is_matrix(source[1]):
+        return MultiHot(Lists(source[0]), *read_matrix(source[1], label_names), on_bad)
+    if label_names is not None:
+        raise InputError("label_names are for labels that come as a matrix or a data frame")
     if isinstance(source, tuple) and len(source) == 2:
         return Lists(*source, on_bad=on_bad)
     raise InputError(

@@ -170,7 +170,14 @@ def prepare(
         run.progress.say(f"{space.n_labels - Y.shape[1]:,} of the labels have no document yet")
         Y.resize(Y.shape[0], space.n_labels)
     hashes = distinct_hashes(reader.text_hashes)
-    learned = FittedState(space, featurizers, model, reading=corpus.reading, text_hashes=hashes)
+    learned = FittedState(
+        space,
+        featurizers,
+        model,
+        reading=corpus.reading,
+        text_hashes=hashes,
+        columns=corpus.columns,
+    )
     fractions = np.array(reader.hash_fractions)
     texts_begin = reader.beginnings if remembers else None
     context = FitContext(labels=space, featurizers=featurizers, documents=texts_begin, run=run)

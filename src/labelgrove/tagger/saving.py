@@ -12,6 +12,7 @@ import numpy as np
 from labelgrove.core import checks, storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
+from labelgrove.corpus import LabelColumns
 from labelgrove.corpus.remembered import check_reading
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
@@ -22,6 +23,7 @@ from labelgrove.text import FEATURIZERS
 THRESHOLDS = "thresholds"
 READING = "reading"
 TEXTS = "learned-texts"
+COLUMNS = "columns"
 
 
 def save(
@@ -60,6 +62,9 @@ def save(
             storage.write_values(temporary / THRESHOLDS, {"by_label": learned.by_label})
         if learned.text_hashes is not None:
             storage.write_values(temporary / TEXTS, {"hashes": learned.text_hashes})
+        if (columns := learned.columns) is not None:
+            values = {"names": list(columns.names), "dense": columns.dense}
+            storage.write_values(temporary / COLUMNS, values)
 
 
 def load(
@@ -99,12 +104,24 @@ def _read(
         calibration=_read_calibration(source / "calibration"),
         thresholds=thresholds,
         reading=reading,
+        columns=_read_columns(source / COLUMNS),
         by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
         text_hashes=storage.read_values(texts).get("hashes") if texts.is_dir() else None,
     )
     with checks.reading(source):
         learned.check()
     return learned, settings, scores
+
+
+def _read_columns(folder: Path) -> LabelColumns | None:
+    if not folder.is_dir():  # it learned from lists of labels, or the folder is older
+        return None
+    values = storage.read_values(folder)
+    with checks.reading(folder):
+        names = checks.texts("names", values["names"])
+        if len(set(names)) < len(names):
+            raise ValueError("two columns of the same label")
+        return LabelColumns(tuple(names), bool(values["dense"]))
 
 
 def _read_calibration(folder: Path) -> Calibration:

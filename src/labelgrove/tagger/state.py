@@ -14,6 +14,7 @@ from labelgrove.core import checks
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
+from labelgrove.corpus import LabelColumns
 from labelgrove.evaluation import Calibration
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelSpace
@@ -46,6 +47,8 @@ class FittedState:
     text_hashes
         Hashes of the texts that it learned from or was calibrated on, sorted, each once; shape
         (texts,), uint64. None where they are not known, as in folders saved before there were any.
+    columns
+        What the columns of a label matrix are, if it learned from one; None for lists of labels.
     held_out
         Calibrated ranking and true labels of the held-out documents; None without them, and
         not saved.
@@ -59,6 +62,7 @@ class FittedState:
     by_label: NDArray[np.float32] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     text_hashes: NDArray[np.uint64] | None = None
+    columns: LabelColumns | None = None
     held_out: tuple[Ranking, csr_array] | None = None
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,11 @@ from labelgrove.core import checks
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.ranking import Ranking, ndcg
+from labelgrove.core.progress import ProgressLike, as_progress
+from labelgrove.core.ranking import RANKING_DEPTH, Ranking, ndcg
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Document, Estimate, Run, Tag
+from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision
 from labelgrove.labels import LabelSpace, vocabulary_of
 from labelgrove.models import MODELS
@@ -27,8 +29,16 @@ from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
 from labelgrove.tagger.explaining import Reasons, explain
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
-from labelgrove.tagger.inputs import VocabularyLike, as_corpus, as_texts, as_vocabulary
+from labelgrove.tagger.inputs import (
+    Texts,
+    VocabularyLike,
+    as_corpus,
+    as_more,
+    as_texts,
+    as_vocabulary,
+)
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
+from labelgrove.tagger.predicting import column_names, predicted, probabilities
 from labelgrove.tagger.scoring import (
     RankBatches,
     Scores,
@@ -39,6 +49,8 @@ from labelgrove.tagger.scoring import (
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
 from labelgrove.tagger.thresholds import PER_LABEL, decide
+
+Threshold: TypeAlias = float | str | None
 
 
 class Tagger(Configured):
@@ -99,9 +111,11 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
+        label_names: Iterable[Any] | None = None,
         vocabulary: VocabularyLike | None = None,
         validation: Any = None,
         run: Run | None = None,
+        progress: ProgressLike = None,
     ) -> Self:
         """Learn from texts with labels.
 
@@ -110,15 +124,25 @@ class Tagger(Configured):
         texts
             A `Corpus`, anything `read_corpus` takes, or a sequence of texts.
         labels
-            A list of labels for each text, where ``texts`` is a sequence of texts.
+            Where ``texts`` is a sequence of n texts: a list of labels for each, or a matrix of
+            zeros and ones, shape (n, L), sparse, an array or a data frame. `predict` answers in
+            the same form.
+        label_names
+            The label of each column of a matrix, such as ``MultiLabelBinarizer.classes_``; by
+            default the columns of a data frame, else 0, 1, 2, ...
         vocabulary
             Names, descriptions and hierarchy of the labels, or a file of them.
         validation
             A corpus to calibrate on and tune thresholds with, instead of a share of ``texts``.
         run
             Folder for checkpoints, resume and progress.
+        progress
+            True shows how it goes; or where that is shown.
         """
-        learned = self._prepare(texts, labels, vocabulary, validation, run).learn()
+        if progress is not None:
+            run = replace(run or Run(), progress=as_progress(progress))
+        corpus = as_corpus(texts, labels, label_names)
+        learned = self._prepare(corpus, vocabulary, validation, run).learn()
         return self._take(learned)  # only now: a failed fit leaves the old state
 
     def estimate(
@@ -126,9 +150,11 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
+        label_names: Iterable[Any] | None = None,
         vocabulary: VocabularyLike | None = None,
         validation: Any = None,
         run: Run | None = None,
+        progress: ProgressLike = None,
     ) -> Estimate:
         """Tell how long `fit` with the same arguments will take, and how much memory.
 
@@ -138,13 +164,14 @@ class Tagger(Configured):
         model = self._new_model()
         if type(model).estimate is Classifier.estimate:  # before texts are read
             raise InputError(f"{model.name} cannot tell in advance what its training takes")
-        run = Run(progress=run.progress) if run else None  # without a folder no features are kept
-        return self._prepare(texts, labels, vocabulary, validation, run).estimate()
+        shown = run.progress if run and progress is None else as_progress(progress)
+        run = Run(progress=shown)  # without a folder no features are kept
+        corpus = as_corpus(texts, labels, label_names)
+        return self._prepare(corpus, vocabulary, validation, run).estimate()
 
     def _prepare(
         self,
-        texts: Any,
-        labels: Any,
+        corpus: Corpus,
         vocabulary: VocabularyLike | None,
         validation: Any,
         run: Run | None,
@@ -156,13 +183,15 @@ class Tagger(Configured):
         model = self._new_model()
         model.check_settings()  # before a corpus is read
         model.check_needs()
-        corpus = as_corpus(texts, labels)
+        held: Corpus | float = self.validation
+        if validation is not None:
+            held = as_corpus(validation, columns=corpus.columns)
         return prepare(
             corpus,
             model,
             new_featurizers(model.views(), self.features, corpus, self.threads),
             vocabulary=as_vocabulary(vocabulary),
-            validation=self.validation if validation is None else as_corpus(validation),
+            validation=held,
             seed=self.seed,
             run=run or Run(),
         )
@@ -173,7 +202,7 @@ class Tagger(Configured):
         labels: Any = None,
         *,
         vocabulary: VocabularyLike | None = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
     ) -> Self:
         """Return a tagger that also remembers these documents; this one stays as it is.
 
@@ -188,7 +217,7 @@ class Tagger(Configured):
         vocabulary
             Names and hierarchy of labels that are not known yet; what is known stays.
         progress
-            Where progress is shown.
+            True shows how it goes; or where that is shown.
 
         Examples
         --------
@@ -199,8 +228,8 @@ class Tagger(Configured):
         """
         learned = self._learned()
         learned.model.check_remembers()
-        corpus = as_corpus(texts, labels, learned.reading)
-        more = remember(learned, corpus, as_vocabulary(vocabulary), progress or Silent())
+        corpus = as_more(learned, texts, labels)
+        more = remember(learned, corpus, as_vocabulary(vocabulary), as_progress(progress))
         return copy(self)._take(more)  # no scores: those on held-out documents were of another
 
     def retrain(self, texts: Any, labels: Any = None, *, run: Run | None = None) -> Self:
@@ -225,7 +254,7 @@ class Tagger(Configured):
         """
         learned = self._learned()
         check_retrains(learned)
-        corpus = as_corpus(texts, labels, learned.reading)
+        corpus = as_more(learned, texts, labels)
         check_kind(learned, corpus)
         vocabulary = vocabulary_of(self.labels_, "the tagger")
         return copy(self).fit(corpus, vocabulary=vocabulary, run=run)
@@ -267,11 +296,21 @@ class Tagger(Configured):
 
     # --- tagging ------------------------------------------------------------------------------
 
-    def rank(self, texts: Iterable[str], k: int = 5) -> Ranking:
+    def rank(self, texts: Texts, k: int = 5) -> Ranking:
         """Return the best k labels of each text as numbers of ``labels_``, with probabilities."""
         return self._learned().rank(as_texts(texts), k)
 
-    def tag(self, texts: Any, k: int = 5, *, threshold: float | str | None = None) -> Any:
+    @overload  # a text is an iterable of texts too
+    def tag(  # type: ignore[overload-overlap]
+        self, texts: str, k: int = 5, *, threshold: Threshold = None
+    ) -> list[Tag]: ...
+
+    @overload
+    def tag(self, texts: Texts, k: int = 5, *, threshold: Threshold = None) -> list[list[Tag]]: ...
+
+    def tag(
+        self, texts: str | Texts, k: int = 5, *, threshold: Threshold = None
+    ) -> list[Tag] | list[list[Tag]]:
         """Return the best labels of a text, or of each of several.
 
         Parameters
@@ -290,32 +329,29 @@ class Tagger(Configured):
         list of Tag
             Best first; a list of such lists for an iterable of texts.
         """
-        single = isinstance(texts, str)
-        tagged = self._tags([texts] if single else texts, k, threshold)
-        return next(tagged) if single else list(tagged)
+        tagged = self._tags([texts] if isinstance(texts, str) else texts, k, threshold)
+        return next(tagged) if isinstance(texts, str) else list(tagged)
 
     def stream(
         self,
         documents: Iterable[Document],
         k: int = 5,
         *,
-        threshold: float | str | None = None,
-        progress: Progress | None = None,
+        threshold: Threshold = None,
+        progress: ProgressLike = None,
     ) -> Iterator[tuple[Document, list[Tag]]]:
         """Tag any number of documents in batches, in constant memory.
 
-        ``k`` and ``threshold`` are those of `tag`; progress counts what is tagged.
+        ``k`` and ``threshold`` are those of `tag`; ``progress=True`` counts what is tagged.
         """
         total = len(documents) if isinstance(documents, Sized) else None
-        with (progress or Silent()).task("tagging", total) as shown:
+        with as_progress(progress).task("tagging", total) as shown:
             for batch in batches.of_documents(documents):
                 texts = [document.text for document in batch]
                 yield from zip(batch, self._tags(texts, k, threshold), strict=True)
                 shown.advance(len(batch))
 
-    def _tags(
-        self, texts: Iterable[str], k: int, threshold: float | str | None
-    ) -> Iterator[list[Tag]]:
+    def _tags(self, texts: Texts, k: int, threshold: Threshold) -> Iterator[list[Tag]]:
         learned = self._learned()
         ranking = learned.rank(as_texts(texts), needed_depth(learned, k, threshold))
         return name_tags(learned, ranking, k, threshold)
@@ -349,6 +385,41 @@ class Tagger(Configured):
                 part.set_params(threads=threads)
         self.threads = threads  # of what it learns anew
 
+    # --- predicting ---------------------------------------------------------------------------
+
+    def predict(self, texts: Texts, *, threshold: float | str = "auto") -> Any:
+        """Return the labels of each of n texts, in the form that those of the training had.
+
+        Parameters
+        ----------
+        texts
+            An iterable of texts, a corpus or a table.
+        threshold
+            As for `tag`. A text is given at most its best 100 labels.
+
+        Returns
+        -------
+        A list of label ids for each text, best first. After a training with a matrix, zeros and
+        ones, shape (n, L), with the columns `classes_`: a csr array after a sparse matrix, a numpy
+        array after a dense one.
+        """
+        learned = self._learned()
+        decide(learned, threshold)  # an invalid one raises an error before the work
+        return predicted(learned, self.rank(texts, RANKING_DEPTH), threshold)
+
+    def predict_proba(self, texts: Texts, k: int = RANKING_DEPTH) -> Any:
+        """Return the probabilities of the best k labels of each of n texts, shape (n, L).
+
+        The columns are `classes_`. Labels that are not among the best k have no entry, or 0: it is
+        a csr array, or a numpy array where the training had a dense matrix.
+        """
+        return probabilities(self._learned(), self.rank(texts, k))
+
+    @property
+    def classes_(self) -> NDArray[np.object_]:
+        """The label of each column of `predict` and `predict_proba`, shape (L,)."""
+        return np.array(column_names(self._learned()), object)
+
     # --- combining ----------------------------------------------------------------------------
 
     @classmethod
@@ -357,9 +428,7 @@ class Tagger(Configured):
         learned = combine([tagger._learned() for tagger in taggers])
         return cls(learned.model.fresh(), features=dict(learned.featurizers))._take(learned)
 
-    def calibrate(
-        self, texts: Any, labels: Any = None, *, progress: Progress | None = None
-    ) -> Self:
+    def calibrate(self, texts: Any, labels: Any = None, *, progress: ProgressLike = None) -> Self:
         """Fit probabilities and thresholds anew to documents that training has not seen.
 
         Parameters
@@ -367,11 +436,11 @@ class Tagger(Configured):
         texts, labels
             As for `fit`.
         progress
-            Where progress is shown.
+            True shows how it goes; or where that is shown.
         """
         learned = self._learned()
-        corpus = as_corpus(texts, labels, learned.reading)
-        return self._take(calibrate(learned, corpus, progress))
+        corpus = as_more(learned, texts, labels)
+        return self._take(calibrate(learned, corpus, as_progress(progress)))
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -380,11 +449,12 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
+        label_names: Iterable[Any] | None = None,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
         labels_of: Tagger | None = None,
         rank_batches: RankBatches | None = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
     ) -> Scores:
         """Score the tagger on texts with known labels.
 
@@ -394,8 +464,8 @@ class Tagger(Configured):
 
         Parameters
         ----------
-        texts, labels
-            As for `fit`.
+        texts, labels, label_names
+            As for `fit`; a matrix without names has the columns of the training's.
         ks
             The depths at which rankings are cut.
         threshold
@@ -406,11 +476,11 @@ class Tagger(Configured):
         rank_batches
             What ranks texts in place of this tagger, with the same result, such as a cluster.
         progress
-            Where progress is shown.
+            True shows how it goes; or where that is shown.
         """
         self.decision(threshold)  # an invalid one raises an error before the work
-        learned = self._learned()
-        corpus = as_corpus(texts, labels, learned.reading)
+        learned, progress = self._learned(), as_progress(progress)
+        corpus = as_more(learned, texts, labels, label_names)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
         _, _, scores = score_corpus(
             learned,
@@ -426,10 +496,13 @@ class Tagger(Configured):
     def score(self, texts: Any, labels: Any = None) -> float:
         """Return the mean nDCG@5, which scikit-learn's searches maximise."""
         learned = self._learned()
-        ranking, Y = rank_corpus(learned, as_corpus(texts, labels, learned.reading), 5)
+        ranking, Y = rank_corpus(learned, as_more(learned, texts, labels), 5)
         return float(ndcg(ranking, Y, 5).mean())
 
     # --- scikit-learn -------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learned_")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings; those of the model, ``model__...``, also when it is a name."""
@@ -452,10 +525,10 @@ class Tagger(Configured):
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
     ) -> None:
         """Write the tagger to a folder; a crash leaves the old folder or none."""
-        (progress or Silent()).say(f"saving to {folder}")
+        as_progress(progress).say(f"saving to {folder}")
         settings = {"validation": self.validation, "seed": self.seed, "threads": self.threads}
         saving.save(folder, self._learned(), settings, self.scores_, overwrite=overwrite)
 
@@ -465,7 +538,7 @@ class Tagger(Configured):
         folder: str | os.PathLike[str],
         *,
         verify: bool = True,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         require_signature: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Read a tagger that `save` wrote; its arrays stay on the disk until they are used.
@@ -477,13 +550,13 @@ class Tagger(Configured):
         verify
             Compare checksums, which reads every file once; sizes are always compared.
         progress
-            Where it is shown that a large tagger is read.
+            True shows that a large tagger is read; or where that is shown.
         require_signature
             The file of a public key that must have signed the tagger (`labelgrove sign`); None
             loads it from anyone.
         """
         learned, settings, scores = saving.load(
-            folder, verify=verify, progress=progress, signed_by=require_signature
+            folder, verify=verify, progress=as_progress(progress), signed_by=require_signature
         )
         features = {view: part.fresh() for view, part in learned.featurizers.items()}
         with checks.reading(Path(folder)):
