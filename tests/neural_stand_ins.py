@@ -2,9 +2,11 @@
 
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from labelgrove.models.neural.training.loop import Objective
 
@@ -33,3 +35,32 @@ class Line(Objective):
 
     def score(self, network):
         return -float((network(self.x) - 2 * self.x + 1).square().mean())
+
+
+class FragileLine(Line):
+    """A line in whose fourteenth step the second process dies, the first time that it comes by."""
+
+    def __init__(self, mark, n):
+        super().__init__(n=n)
+        self.mark = mark
+
+    def loss(self, network, rows):
+        if len(self.seen) == 13 and os.environ.get("RANK") == "1":
+            try:
+                Path(self.mark).touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            except FileExistsError:
+                pass
+        return super().loss(network, rows)
+
+
+class Table(nn.Module):
+    """A line with an offset for each sign of x, whose gradients are sparse."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(1, 1)
+        self.offsets = nn.Embedding(2, 1, sparse=True)
+
+    def forward(self, x):
+        return self.line(x) + self.offsets((x[:, 0] > 0).long())

@@ -25,7 +25,7 @@ NOT_RUN = {
     "it would listen on all addresses of the machine": 1,
     "needs an object store": 1,
     "needs records of several data sets": 1,
-    "needs the extra neural, and takes minutes": 1,
+    "needs the extra neural, and takes minutes": 2,
     "needs the extra neural, and its answer depends on the machine": 1,
 }
 

@@ -37,7 +37,8 @@ from labelgrove.models.neural.scorers.label_clusters import LabelClusters
 from labelgrove.models.neural.scorers.pooled import bottleneck
 from labelgrove.models.neural.texts import as_ranking
 from labelgrove.models.neural.training.batches import by_length, padded
-from labelgrove.models.neural.training.loop import Objective, train
+from labelgrove.models.neural.training.loop import Objective
+from labelgrove.models.neural.training.processes import train
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.text import FEATURIZERS
 from labelgrove.text.pretrained import load_tokenizer, specials_of

@@ -80,7 +80,7 @@ def objective_of(X: Any, Y: Any, held: Any, settings: Any) -> Any:
 def ours(data: Path, name: str, length: int, epochs: int) -> dict[str, float]:
     from labelgrove.core.types import Run
     from labelgrove.models.neural.training.batches import padding_share
-    from labelgrove.models.neural.training.loop import train
+    from labelgrove.models.neural.training.processes import train
     from labelgrove.models.neural.training.settings import Training
 
     X, Y, held_X, held_Y, vectors = task(data, name, length)

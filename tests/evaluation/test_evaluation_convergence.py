@@ -13,7 +13,7 @@ from labelgrove.evaluation import (
     convergence_curve,
     mean_curve,
 )
-from labelgrove.models.neural.training.loop import train
+from labelgrove.models.neural.training.processes import train
 from labelgrove.models.neural.training.settings import Training
 from neural_stand_ins import Line
 

@@ -35,7 +35,8 @@ def opened_workers(address: str | None, progress: Progress) -> Iterator[ClusterW
         if not workers.n_done:
             progress.say(
                 "no part of this training ran on the cluster: linear models can (bonsai, parabel, "
-                "one-vs-rest, classifier-chain), and models that contain them"
+                "one-vs-rest, classifier-chain), networks whose batches have at least 16 "
+                "documents, and models that contain them"
             )
 
 

@@ -216,7 +216,7 @@ def _told(estimate: Estimate) -> str:
     free = "" if estimate.free is None else f" ({estimate.free / 1e9:.1f} GB are free)"
     memory = f"{estimate.memory / 1e9:.1f} GB of memory{free}"
     spent = f"about {_clock(estimate.seconds)} (h:mm:ss)"
-    if estimate.divisible:  # a linear model
+    if estimate.divisible and estimate.processes is None:  # a linear model
         return f"training will take {spent} and {memory}, beside what reading has taken"
     return f"training will take at most {spent} (early stopping may end it sooner) and {memory}"
 
@@ -224,12 +224,18 @@ def _told(estimate: Estimate) -> str:
 def _told_of_cluster(estimate: Estimate, cpus: int, seconds: float | None, threads: int) -> str:
     """Return what a cluster makes of an estimate."""
     if seconds is None:
-        return "this model does not train on a cluster"
+        return "what a cluster makes of that cannot be told: a GPU of this machine was timed"
     rest = estimate.seconds - estimate.divisible / threads
+    moved = "without the time to move data"
+    if estimate.processes is not None:
+        moved = (
+            f"in {min(cpus, estimate.processes)} processes that exchange "
+            f"{estimate.exchanged / 1e9:,.1f} GB of gradients at 10 Gbit/s"
+        )
     return (
         f"on the {cpus} CPUs of the cluster about {_clock(seconds)}: the "
         f"{_clock(estimate.divisible)} of one CPU that divide, and {_clock(rest)} that do not; an "
-        "estimate for CPUs like this one, without the time to move data"
+        f"estimate for CPUs like this one, {moved}"
     )
 
 

@@ -27,6 +27,8 @@ LONGEST = 50  # characters of a temporary folder: paths of sockets have 107 at m
 OWN_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_task_oom_retries": "3",  # without end otherwise
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",  # Ray Train would change the working folder
+    "RAY_TRAIN_METRICS_ENABLED": "0",
 }
 
 SET_BY_RAY = ("RAY_AUTH_MODE", "PYTHONBREAKPOINT")

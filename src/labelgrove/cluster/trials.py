@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from labelgrove.cluster.connection import LIBRARIES, Cluster
 from labelgrove.cluster.failures import unpack
+from labelgrove.cluster.groups import cpus_each
 from labelgrove.cluster.tasks import PATIENCE
 from labelgrove.cluster.trial_process import TrialProcess, pack_files
 from labelgrove.core.errors import ClusterError
@@ -48,10 +49,7 @@ class ClusterTrials:
             raise ClusterError("the cluster has no CPU: start a node with some")
         most = sum(nodes) if threads is None else min(threads, sum(nodes))
         made = most if jobs is None else min(jobs, most)
-        each = most // made
-        while sum(cpus // each for cpus in nodes) < made:  # a trial has all its CPUs on one node
-            each -= 1
-        return made, each
+        return made, min(most // made, cpus_each(nodes, made))
 
     def pool(self, jobs: int, threads: int) -> ClusterTrialPool:
         """Return processes for so many trials at once."""

@@ -7,7 +7,10 @@ from contextlib import closing
 from typing import Any
 
 from labelgrove.cluster.connection import Cluster
+from labelgrove.cluster.groups import plan_group, run_group
 from labelgrove.cluster.tasks import run_tasks
+from labelgrove.core.progress import Progress
+from labelgrove.core.remote import GroupPlan, Home
 
 
 class ClusterWorkers:
@@ -45,3 +48,20 @@ class ClusterWorkers:
             for number, result in results:
                 self.n_done += 1
                 yield number, result
+
+    def plan_group(self, most: int, device: str) -> GroupPlan:
+        """Return the largest group of processes that there is room for."""
+        return plan_group(self._cluster.nodes, most, device)
+
+    def run_group(
+        self,
+        plan: GroupPlan,
+        function: Callable[[Any, Home], None],
+        job: Any,
+        progress: Progress,
+        *,
+        sparse: bool = False,
+    ) -> None:
+        """Run ``function(job, home)`` in processes that learn together, as `groups.run_group`."""
+        run_group(self._cluster, plan, function, job, progress, sparse=sparse)
+        self.n_done += plan.size

@@ -126,6 +126,9 @@ class FitContext:
     run: Run = field(default_factory=Run)
 
 
+CABLE = 1.25e9  # bytes a second: 10 Gbit/s
+
+
 class Estimate(NamedTuple):
     """What a training will need.
 
@@ -139,16 +142,28 @@ class Estimate(NamedTuple):
         Bytes that are free where it runs, or None if that is not known.
     divisible
         Seconds of one CPU that a cluster can divide; in ``seconds`` threads here divide them.
+    processes
+        Most processes that a network is divided among, whose threads take the other CPUs; None
+        for a linear model.
+    exchanged
+        Bytes of gradients that each of these processes gives the others.
     """
 
     seconds: float
     memory: int
     free: int | None
     divisible: float = 0.0
+    processes: int | None = None
+    exchanged: int = 0
 
     def on_cluster(self, cpus: int, threads: int) -> float:
-        """Return the seconds with the CPUs of a cluster in place of threads here."""
-        return self.seconds + self.divisible * (1 / cpus - 1 / threads)
+        """Return the seconds with the CPUs of a cluster in place of threads here.
+
+        Gradients go twice through the cable of each process, once as they are and once as sums.
+        """
+        divided = self.seconds + self.divisible * (1 / cpus - 1 / threads)
+        n = min(cpus, self.processes or 1)
+        return divided + 2 * (n - 1) / n * self.exchanged / CABLE
 
 
 class Neighbour(NamedTuple):

@@ -101,6 +101,9 @@ def test_a_tagger_counts_both_trainings():
 def test_a_cluster_divides_what_divides():
     needed = Estimate(100.0, 1, None, divisible=160.0)  # 80 s of two threads, and 20 s beside
     assert needed.on_cluster(8, threads=2) == 20 + 160 / 8
+    network = needed._replace(processes=4, exchanged=5 * 10**9)  # 8 CPUs: 4 processes of 2
+    assert network.on_cluster(8, threads=2) == 20 + 160 / 8 + 2 * 3 / 4 * 5 / 1.25
+    assert network.on_cluster(1, threads=2) == 20 + 160, "nothing is exchanged"
 
 
 def test_chains_cannot_tell():

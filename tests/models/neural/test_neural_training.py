@@ -20,8 +20,9 @@ from labelgrove.models.neural.training.batches import (
 )
 from labelgrove.models.neural.training.clipping import Clipping
 from labelgrove.models.neural.training.devices import open_fabric
-from labelgrove.models.neural.training.loop import DivergedError, train
+from labelgrove.models.neural.training.loop import DivergedError
 from labelgrove.models.neural.training.optimizers import new_optimizers, rate_at
+from labelgrove.models.neural.training.processes import train
 from labelgrove.models.neural.training.settings import Training
 from neural_stand_ins import Line
 
@@ -321,13 +322,14 @@ class Wide(nn.Linear):
 
 
 def test_two_processes_share_every_batch():
-    """On the CPU: the mean of the gradients of both halves is that of the whole batch."""
+    """On the CPU: together they learn from the whole batch, however many documents each has."""
     plain, shared = Wide(), Wide()
     shared.load_state_dict(plain.state_dict())
     one = Training(epochs=3, learning_rate=0.02, device="cpu", clip_recent=None)
     two = one.fresh().set_params(devices=2)
-    wanted = train(plain, Line(), one, Run(), {})
-    found = train(shared, Line(), two, Run(), {})
+    wanted = train(plain, Line(n=43), one, Run(), {})  # batches of 8 and of 3
+    found = train(shared, Line(n=43), two, Run(), {})
+    assert found[-1]["loss"] == pytest.approx(wanted[-1]["loss"], rel=1e-4)
     for own, other in zip(shared.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(own, other, atol=1e-5, rtol=1e-5)
     assert found[-1]["score"] == pytest.approx(wanted[-1]["score"], rel=1e-4)

@@ -7,6 +7,7 @@ else is here, from top to bottom: settings, learning, ranking, explaining, savin
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.threads import workers
 from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
 from labelgrove.models.dense import PREFIX
 from labelgrove.models.neural.candidates.all import AllLabels
@@ -54,7 +56,9 @@ from labelgrove.models.neural.training import estimate
 from labelgrove.models.neural.training.batches import MOST, batch_for
 from labelgrove.models.neural.training.checkpoint import check_all
 from labelgrove.models.neural.training.devices import device_of
-from labelgrove.models.neural.training.loop import RATES, Event, train
+from labelgrove.models.neural.training.loop import RATES, Event
+from labelgrove.models.neural.training.optimizers import sparse_weights
+from labelgrove.models.neural.training.processes import FEWEST, train
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.models.neural.training.threads import limited_threads
 
@@ -400,12 +404,18 @@ class NeuralClassifier(NeuralSettings, Classifier):
 
     def _memory(self, X: TokenSequences, counts: NDArray[np.int64], two_stages: bool) -> int:
         """Return the bytes that training needs at its peak, with so many documents a label."""
+        sizes = self._sizes(X, counts, two_stages)
+        return estimate.memory(sizes, self.training, X.tokens.nbytes)
+
+    def _sizes(
+        self, X: TokenSequences, counts: NDArray[np.int64], two_stages: bool
+    ) -> list[estimate.Size]:
+        """Return the size of each network, with so many documents a label."""
         candidates = self._new_candidates(len(counts), two_stages)
         longest = min(int(X.lengths.max(initial=1)), self.length)
-        sizes = [
+        return [
             self._size(each, X.n_terms, longest) for each in candidates.expected(counts, len(X))
         ]
-        return estimate.memory(sizes, self.training, X.tokens.nbytes)
 
     def _size(self, blueprint: Blueprint, n_terms: int, longest: int) -> estimate.Size:
         """Return the size of a network, of which a sketch without numbers is made."""
@@ -420,7 +430,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
             kept += network.generator.kept(longest, None)
         frozen = sum(n for n, learns in weights if not learns)
         kept *= self._batch_for(blueprint.n_documents)
-        return estimate.Size(sum(n for n, _ in weights), kept, frozen)
+        sparse = sum(each.numel() for each in sparse_weights(network))
+        return estimate.Size(sum(n for n, _ in weights), kept, frozen, sparse)
 
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` would take: its memory is computed, its time measured on some batches."""
@@ -430,7 +441,8 @@ class NeuralClassifier(NeuralSettings, Classifier):
         tokens, device = trial._tokens(X), device_of(self.device)
         batch = self._batch_for(len(tokens))
         trial.set_params(batch=batch)
-        needed = self._memory(tokens, counts, self._has_first(X, counts))
+        sizes = self._sizes(tokens, counts, self._has_first(X, counts))
+        needed = estimate.memory(sizes, self.training, tokens.tokens.nbytes)
         estimate.check(needed, device, trial.input_.saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
@@ -443,11 +455,22 @@ class NeuralClassifier(NeuralSettings, Classifier):
         below = trial.candidates_.below_others(len(passes))
         epochs = [self._training_of(each).epochs for each in below]
         seconds = sum(each * n for each, n in zip(passes, epochs, strict=True))
+        more, divisible = len(tokens) / len(few), 0.0
+        if device.type == "cpu":  # the only one that is like those of a cluster
+            divisible = seconds * more * workers(self.threads)
         if context.validation is not None:
             seconds *= 1.1
         if isinstance(trial.candidates_, FirstStageLabels):
             seconds += spent - sum(ends[1::2])
-        return Estimate(seconds * len(tokens) / len(few), needed, estimate.free(device))
+        steps = sum(epochs) * math.ceil(len(tokens) / batch)
+        return Estimate(
+            seconds * more,
+            needed,
+            estimate.free(device),
+            divisible,
+            processes=max(batch // FEWEST, 1),
+            exchanged=steps * max(each.gradients for each in sizes),
+        )
 
     def _trial(self, two_stages: bool) -> Self:
         """Return a model like this one that passes twice over the documents, for `estimate`."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning_fabric.strategies.ddp import DDPStrategy
 
 from labelgrove.core.errors import InputError
 from labelgrove.models.neural.training.settings import Training
 
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # else it tells of each precision
+PRECISIONS: dict[str, Literal["32-true", "bf16-mixed"]] = {"32": "32-true", "bf16": "bf16-mixed"}
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -33,7 +36,6 @@ def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
             f"device must be one of {', '.join(DEVICES)}, or one of several such as cuda:1, got "
             f"{settings.device!r}"
         )
-    precision = {"32": "32-true", "bf16": "bf16-mixed"}[settings.precision]
     strategy: str | DDPStrategy = "auto"
     if settings.devices > 1:
         strategy = DDPStrategy(start_method="spawn", find_unused_parameters=leaves_parts_out)
@@ -43,7 +45,7 @@ def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
             accelerator=kind,
             devices=devices,
             strategy=strategy,
-            precision=precision,  # type: ignore[arg-type]
+            precision=PRECISIONS[settings.precision],
         )
     except Exception as error:
         mps = ", mps" if torch.backends.mps.is_available() else ""
@@ -52,6 +54,35 @@ def open_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
             f"there are cpu{mps} and {torch.cuda.device_count()} of cuda; device='auto' takes what "
             "there is"
         ) from error
+
+
+class _Joined(TorchElasticEnvironment):
+    """Processes that were started elsewhere, with the environment that torchrun gives."""
+
+    def validate_settings(self, num_devices: int, num_nodes: int) -> None:
+        """Accept machines with different numbers of processes."""
+
+
+def join_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
+    """Return device and precision in a process that is in a process group already.
+
+    Parameters
+    ----------
+    settings
+        With device, ``"cpu"`` or ``"cuda"``, and precision.
+    leaves_parts_out
+        Whether a step may give some weights no gradient.
+    """
+    strategy = DDPStrategy(cluster_environment=_Joined(), find_unused_parameters=leaves_parts_out)
+    fabric = Fabric(
+        accelerator=settings.device,
+        devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+        num_nodes=1,  # that of the process group counts
+        strategy=strategy,
+        precision=PRECISIONS[settings.precision],
+    )
+    fabric.launch()
+    return fabric
 
 
 @lru_cache(maxsize=8)

@@ -27,11 +27,19 @@ class Size(NamedTuple):
         Numbers that a step keeps for its batch until it has gone back through the network.
     frozen
         Weights that do not learn.
+    sparse
+        Weights of which a step changes few.
     """
 
     weights: int
     batch: int
     frozen: int = 0
+    sparse: int = 0
+
+    @property
+    def gradients(self) -> int:
+        """Bytes of the gradients that processes exchange in a step, without sparse ones."""
+        return BYTES * (self.weights - self.frozen - self.sparse)
 
 
 def memory(sizes: Sequence[Size], training: Training, data: int) -> int:

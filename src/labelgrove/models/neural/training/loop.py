@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +20,12 @@ from torch.optim import Optimizer
 
 from labelgrove.core import interrupts
 from labelgrove.core.errors import LabelgroveError
-from labelgrove.core.progress import Lines, Silent
+from labelgrove.core.progress import Silent
+from labelgrove.core.remote import Home
 from labelgrove.core.types import Run
 from labelgrove.models.neural.training import checkpoint
 from labelgrove.models.neural.training.averaging import Averaged
 from labelgrove.models.neural.training.clipping import Clipping
-from labelgrove.models.neural.training.devices import open_fabric
 from labelgrove.models.neural.training.optimizers import new_optimizers, rate_at
 from labelgrove.models.neural.training.pace import Pace
 from labelgrove.models.neural.training.settings import Training
@@ -99,72 +96,7 @@ class Standing:
     history: list[Event] = field(default_factory=list)
 
 
-def train(
-    network: nn.Module,
-    objective: Objective,
-    settings: Training,
-    run: Run,
-    belongs: Mapping[str, Any],
-    title: str = "training",
-) -> list[Event]:
-    """Train a network, which has its best weights afterwards.
-
-    Parameters
-    ----------
-    network
-        What learns.
-    objective
-        The loss, and the batches to train on.
-    settings
-        Training settings.
-    run
-        Where checkpoints and history go, whether to resume, where progress is shown.
-    belongs
-        What identifies this training: a checkpoint with other values is refused.
-    title
-        Of the progress bar.
-
-    Returns
-    -------
-    history
-        An event for each evaluation.
-    """
-    fabric = open_fabric(settings, getattr(network, "leaves_parts_out", False))
-    if settings.devices == 1:
-        return _train(fabric, network, objective, settings, run, dict(belongs), title)
-    # other processes can neither share a progress bar nor call back, nor use what is open here
-    progress = Silent() if isinstance(run.progress, Silent) else Lines()
-    run = replace(run, progress=progress, report=None, workers=None)
-    words: dict[str, Any] = {
-        "settings": settings,
-        "run": run,
-        "belongs": dict(belongs),
-        "title": title,
-    }
-    # weights come back in a file: a pipe would block when they do not fit in it
-    with tempfile.TemporaryDirectory(prefix="labelgrove-") as folder:
-        result = Path(folder)
-        fabric.launch(
-            partial(_train_apart, network=network, objective=objective, result=result, **words)
-        )
-        found = checkpoint.load(result, {})
-    assert found is not None
-    checkpoint.restore_module("network", network, found.tensors)
-    return list(found.facts["history"])
-
-
-def _train_apart(fabric: Fabric, *, network: nn.Module, result: Path, **words: Any) -> None:
-    """Train as one of several processes; the first leaves history and weights in a folder."""
-    network = deepcopy(network)  # all processes were given the same memory
-    history = _train(fabric, network, **words)
-    if fabric.is_global_zero:
-        tensors = checkpoint.module_tensors("network", network)
-        checkpoint.save(result, 0, checkpoint.Checkpoint(tensors, {"history": history}))
-    # a process that ends with its connections open is sometimes aborted
-    torch.distributed.destroy_process_group()
-
-
-def _train(
+def train_as_one(
     fabric: Fabric,
     network: nn.Module,
     objective: Objective,
@@ -172,11 +104,21 @@ def _train(
     run: Run,
     belongs: dict[str, Any],
     title: str,
+    home: Home | None = None,
 ) -> list[Event]:
-    """Train a network here, or as one of several processes."""
+    """Train a network in this process, alone or as one of several that share every batch.
+
+    Parameters
+    ----------
+    fabric
+        The device, and the other processes.
+    home
+        The process that waits for this one, on whose machine checkpoints are kept; None if that
+        is this one. The other parameters are those of `train`.
+    """
     if not fabric.is_global_zero:
         run = replace(run, progress=Silent())
-    training = _Trainer(fabric, network, objective, settings, run, belongs)
+    training = _Trainer(fabric, network, objective, settings, run, belongs, home)
     if run.resume and run.folder is not None:
         training.restore(run.folder)
     elif run.folder is not None and fabric.is_global_zero:
@@ -200,7 +142,7 @@ def _train(
                 shown.advance(len(rows), loss=loss, **training.shown)
                 if (slow := pace.note(len(rows))) is not None:
                     run.progress.say(slow)
-                if interrupted():
+                if interrupted() or training.is_stopped:
                     training.keep()
                     raise KeyboardInterrupt
             standing.epoch, standing.step = standing.epoch + 1, 0
@@ -238,9 +180,12 @@ class _Trainer:
         settings: Training,
         run: Run,
         belongs: dict[str, Any],
+        home: Home | None = None,
     ) -> None:
         self.standing = Standing()
         self.shown: dict[str, float] = {}
+        self.is_stopped = False  # by the process that waits for this one
+        self._home = home
         self._objective, self._settings, self._run = objective, settings, run
         self._belongs = belongs
         self._fabric, self._bare = fabric, network
@@ -264,12 +209,14 @@ class _Trainer:
                 group["lr"] = factor * group["share"] * getattr(self._settings, group["rate"])
         self._network.train()
         self._seed()
-        loss = self._objective.loss(self._network, self._share(rows))
-        value = float(loss.detach())
+        own, weight = self._share(rows)
+        loss = self._objective.loss(self._network, own)
+        value = self._agree(float(loss.detach()), weight)
         self._check_finite("loss", value, standing.steps + 1)
         # only now is it known that the last step did no harm
         self.keep(after_minutes=self._settings.checkpoint_minutes if standing.step else 0.0)
-        self._fabric.backward(loss)
+        # gradients become the mean over processes, and are to be that over documents
+        self._fabric.backward(loss * (weight * self._fabric.world_size))
         self._check_finite("gradient", self._clipping(self._parameters), standing.steps + 1)
         for optimizer in self._optimizers:
             optimizer.step()
@@ -287,10 +234,31 @@ class _Trainer:
         (drawn,) = np.random.SeedSequence(numbers).generate_state(1, np.uint64)
         torch.manual_seed(int(drawn) >> 1)
 
-    def _share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the documents of a batch that this process reads; at least one."""
+    def _share(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
+        """Return the documents of a batch that this process reads, and their share of the batch.
+
+        There is at least one: of a batch with fewer documents than processes, some count for 0.
+        """
         own = rows[self._fabric.global_rank :: self._fabric.world_size]
-        return own if len(own) else rows[:1]
+        return (own, len(own) / len(rows)) if len(own) else (rows[:1], 0.0)
+
+    def _agree(self, loss: float, weight: float) -> float:
+        """Return the loss of the whole batch, and note whether the training is to be stopped.
+
+        All processes must know both, or those that go on would wait for those that do not.
+        """
+        first = self._fabric.is_global_zero
+        stopped = first and self._home is not None and self._home.is_stopped()
+        if self._fabric.world_size == 1:
+            self.is_stopped = stopped
+            return loss
+        own = [weight * loss, float(stopped)]
+        total = torch.tensor(own, dtype=torch.float64, device=self._fabric.device)
+        agreed = self._fabric.all_reduce(total, reduce_op="sum")
+        assert isinstance(agreed, Tensor)
+        value, n_stopped = agreed.tolist()
+        self.is_stopped = n_stopped > 0
+        return float(value)
 
     def _check_finite(self, what: str, value: float, step: int) -> None:
         """Stop where there is no number to go on with."""
@@ -412,12 +380,14 @@ class _Trainer:
             "rates": self._rates(),
         }
         with interrupts.held_back():
-            checkpoint.save(folder, standing.steps, checkpoint.Checkpoint(tensors, facts))
+            made = checkpoint.Checkpoint(tensors, facts)
+            self._at_home(checkpoint.save, folder, standing.steps, made)
         self._saved, self._kept = time.monotonic(), standing.steps
 
     def restore(self, folder: Path) -> None:
         """Go on from the newest checkpoint, if there is one."""
-        found = checkpoint.load(folder, self._belongs)
+        found: checkpoint.Checkpoint | None
+        found = self._at_home(checkpoint.load, folder, self._belongs)
         if found is None:
             return
         tensors, facts = found
@@ -449,9 +419,20 @@ class _Trainer:
     def _note(self) -> None:
         """Write the history, whole: after a resume it may be shorter than what was written."""
         if self._run.folder is not None and self._fabric.is_global_zero:
-            self._run.folder.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(event) + "\n" for event in self.standing.history]
-            (self._run.folder / HISTORY).write_text("".join(lines), encoding="utf-8")
+            self._at_home(write_history, self._run.folder, self.standing.history)
+
+    def _at_home(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function on the machine where the training's folder is."""
+        if self._home is None:
+            return function(*arguments)
+        return self._home.call(function, *arguments)
+
+
+def write_history(folder: Path, history: list[Event]) -> None:
+    """Write the events of a training, a line each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(event) + "\n" for event in history]
+    (folder / HISTORY).write_text("".join(lines), encoding="utf-8")
 
 
 def _evaluations(

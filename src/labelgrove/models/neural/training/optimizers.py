@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer, SparseAdam
 
 from labelgrove.models.neural.training.settings import Training
@@ -19,11 +19,7 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
     it. Biases and the factors of norms, vectors all of them, have no weight decay, and neither have
     the weights that a module names in ``undecayed``.
     """
-    sparse = [  # in the order of the network: a checkpoint numbers them
-        module.weight
-        for module in network.modules()
-        if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
-    ]
+    sparse = sparse_weights(network)
     apart = set(map(id, sparse))
     rates: Mapping[str, str] = getattr(network, "rates", {})
     shares: Mapping[str, float] = getattr(network, "rate_shares", {})
@@ -52,6 +48,15 @@ def new_optimizers(network: nn.Module, settings: Training) -> list[Optimizer]:
         group = {"params": sparse, "rate": "learning_rate", "share": 1.0}
         found.append(SparseAdam([group], settings.learning_rate))
     return found
+
+
+def sparse_weights(network: nn.Module) -> list[Tensor]:
+    """Return the weights with sparse gradients, in the order by which a checkpoint numbers them."""
+    return [
+        module.weight
+        for module in network.modules()
+        if isinstance(module, nn.Embedding) and module.sparse and module.weight.requires_grad
+    ]
 
 
 def rate_at(step: int, total: int, settings: Training) -> float:
