@@ -71,7 +71,8 @@ class RayNodes:
             subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
         )
         ends = time.monotonic() + PATIENCE
-        while self.alive() <= before:
+        while (now := self.alive()) <= before:
+            before = min(before, now)  # one that was killed may still have been counted
             if self.nodes[-1].poll() is not None or time.monotonic() > ends:
                 text = Path(log.name).read_text(errors="replace")
                 raise RuntimeError(f"a node did not start: {text[-2000:]}")
