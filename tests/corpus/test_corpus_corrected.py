@@ -182,3 +182,18 @@ def test_every_text_comes_once_more_only_if_it_was_there(rows, said):
     assert all(each.labels == feedback[each.text].labels for each in found if each.text in feedback)
     counted = changes(corpus, feedback)
     assert counted.corrected + counted.confirmed == sum(text in feedback for text in texts)
+
+
+def test_a_table_that_was_filled_in_is_feedback(tmp_path):
+    filled, later = tmp_path / "batch.csv", tmp_path / "said.jsonl"
+    filled.write_text("id,text,labels,proposed\n1,Wind,energy; sky,sea\n2,Sun,,star\n3,Sea,sea,\n")
+    later.write_text('{"text": "Sea", "labels": ["water"]}\n')
+    said = read_feedback([filled, later])
+    assert {text: each.labels for text, each in said.documents.items()} == {
+        "Wind": ("energy", "sky"),
+        "Sea": ("water",),
+    }
+    assert (said.lines, said.torn) == (3, ())
+    filled.write_text("id,text,labels\n1,Wind,\n")
+    with pytest.raises(InputError, match=r"no row of .*batch\.csv has labels"):
+        read_feedback(filled)

@@ -21,6 +21,7 @@ from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
+from labelgrove.cli.next import next_documents
 from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
@@ -100,6 +101,7 @@ for command in (
     models,
 ):
     app.command()(_guarded(command))
+app.command("next")(_guarded(next_documents))
 
 
 def _version(shown: bool) -> None:

@@ -20,14 +20,8 @@ if TYPE_CHECKING:
     from labelgrove.corpus import Corpus
 
 INPUT = "Input"
-OUTPUTS = (
-    "json_to",
-    "report",
-    "merge_out",
-    "markdown",
-    "latex",
-    "html",
-)  # files that hold a command's result
+# options that name files for a command's result
+OUTPUTS = ("json_to", "report", "merge_out", "markdown", "latex", "html", "queue")
 
 DEFAULT_MODEL = "grove"  # what is trained if no model is asked for
 

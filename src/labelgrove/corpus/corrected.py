@@ -7,17 +7,18 @@ import os
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import lines
+from labelgrove.core.files import lines, suffix
 from labelgrove.core.random import text_fraction
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.jsonl import JsonLines
+from labelgrove.corpus.reading import read_corpus
 
+TABLES = (".csv", ".tsv", ".xlsx")  # in which people fill in labels
 ASIDE = ".aside-"  # between the names of a file and of a process that could not write to it
 
 
@@ -43,11 +44,13 @@ class Feedback:
 def read_feedback(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> Feedback:
-    """Read the feedback that the service wrote: JSON lines with text and labels.
+    """Read the feedback that the service wrote, or a table in which labels were filled in.
 
-    It is held in memory. A line that was not written to its end, as a server that is killed
-    leaves it, is left out; any other bad line is an error. Lines that the service wrote to a
-    file aside (``NAME.aside-PROCESS``), since another process held the file, are read after it.
+    Feedback is JSON lines with text and labels. A line that was not written to its end, as a
+    server that is killed leaves it, is left out; any other bad line is an error. Lines that the
+    service wrote to a file aside (``NAME.aside-PROCESS``), since another process held the file,
+    are read after it. Of a table (``.csv``, ``.tsv`` or ``.xlsx``) rows without labels are left
+    out: nobody has judged them. What is read is held in memory.
 
     Parameters
     ----------
@@ -57,15 +60,28 @@ def read_feedback(
     files = [source] if isinstance(source, str | os.PathLike) else source
     documents: dict[str, Document] = {}
     read, torn = 0, []
-    for file in files:
-        # those aside are read first: a service may move their lines into the file meanwhile
-        aside = _read_aside(Path(file))
-        told = _FeedbackLines(Path(file))
-        for document in chain(told if not aside or _has_lines(Path(file)) else (), aside):
-            documents[document.text] = document
-            read += 1
-        torn += [told.name] * told.torn
+    for file in map(Path, files):
+        said, cut = _filled_in(file) if suffix(file) in TABLES else _told(file)
+        documents.update({document.text: document for document in said})
+        read += len(said)
+        torn += [str(file)] * cut
     return Feedback(documents, read, tuple(torn))
+
+
+def _told(file: Path) -> tuple[list[Document], bool]:
+    """Return what a service wrote, and whether the last line was cut off."""
+    # those aside are read first: a service may move their lines into the file meanwhile
+    aside = _read_aside(file)
+    told = _FeedbackLines(file)
+    return [*(told if not aside or _has_lines(file) else ()), *aside], told.torn
+
+
+def _filled_in(file: Path) -> tuple[list[Document], bool]:
+    """Return the rows of a table that have labels."""
+    kept = [document for document in read_corpus(file) if document.labels]
+    if not kept:
+        raise InputError(f"no row of {file} has labels: fill in the column of the labels")
+    return kept, False
 
 
 def _has_lines(path: Path) -> bool:
