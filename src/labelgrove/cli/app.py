@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from labelgrove._version import __version__
+from labelgrove.cli.check import check
 from labelgrove.cli.combine import combine
 from labelgrove.cli.compare import compare
 from labelgrove.cli.demo import demo
@@ -85,6 +86,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 for command in (
     demo,
+    check,
     stats,
     train,
     tag,

@@ -56,6 +56,7 @@ class Corpus(ABC):
     reading: Mapping[str, Any] = MappingProxyType({})
     columns: LabelColumns | None = None
     _skipped: int = 0
+    _first_bad: BadRowError | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Document]:
@@ -71,6 +72,11 @@ class Corpus(ABC):
     def skipped(self) -> int:
         """Number of bad rows that the last full reading left out."""
         return self._skipped
+
+    @property
+    def first_bad(self) -> BadRowError | None:
+        """What is wrong with the first bad row that the last full reading left out."""
+        return self._first_bad
 
     def texts(self) -> Iterable[str]:
         """Return the texts, which can be read as often as the corpus."""
@@ -190,7 +196,7 @@ class CorpusReader(Corpus):
             else:
                 empty = False
                 yield row
-        self._skipped = skipped
+        self._skipped, self._first_bad = skipped, first
         if first and empty:
             raise InputError(f"{self.name}: all {skipped:,} rows are bad; the first: {first}")
         if empty:

@@ -1,0 +1,1 @@
+"""Files of documents are checked before anybody trains on them."""

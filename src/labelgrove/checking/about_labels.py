@@ -1,0 +1,198 @@
+"""What a check finds out about the labels of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.checking.companions import companions
+from labelgrove.checking.facts import FileFacts
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.checking.spelling import Spelling, spellings
+from labelgrove.checking.wording import Wording, names_of, some, verb
+
+MANY_BARE = 0.2  # share of documents without labels from which on they are serious
+EVERYWHERE = 0.98  # of all documents: a label that tells nothing
+LISTS = 0.1  # share of labels that look like several
+SINGLE = 0.25  # share of labels with one document
+TOGETHER = 0.1  # share of the rarer label's documents that have both, so both are meant
+MARKS = (";", "|")
+SHOWN = 3
+
+
+def spelled_alike(Y: csr_array, ids: Sequence[str], language: str | None) -> list[Spelling]:
+    """Return labels that seem to be others, spelled differently; see `spellings`.
+
+    Parameters
+    ----------
+    Y
+        Labels, shape (n, L).
+    ids
+        The L labels.
+    language
+        The language of the texts.
+    """
+    columns = Y.tocsc()
+    counts = np.diff(columns.indptr)
+
+    def documents(label: int) -> NDArray[np.int32]:
+        return np.asarray(columns.indices[columns.indptr[label] : columns.indptr[label + 1]])
+
+    def apart(one: int, other: int) -> bool:
+        both = len(np.intersect1d(documents(one), documents(other)))
+        return bool(both > TOGETHER * min(counts[one], counts[other]))
+
+    return spellings(ids, counts, language, apart)
+
+
+def about_spellings(
+    found: Sequence[Spelling], ids: Sequence[str], counts: NDArray[np.int64], wording: Wording
+) -> Iterator[Finding]:
+    """Tell of labels that are spelled in several ways; plurals are less sure than the rest."""
+    for kind, level, part, verbs, what in (
+        (
+            "spellings",
+            SERIOUS,
+            [each for each in found if each.reason != "number"],
+            ("differs", "differ"),
+            "from another label only in case, spaces or punctuation",
+        ),
+        (
+            "plurals",
+            CHECK,
+            [each for each in found if each.reason == "number"],
+            ("looks", "look"),
+            "like the singular or plural of another label",
+        ),
+    ):
+        if not part:
+            continue
+        shown = [
+            " and ".join(f"'{ids[i]}' ({counts[i]:,})" for i in (each.label, each.other))
+            for each in part[:SHOWN]
+        ]
+        train = wording.command(
+            "check",
+            wording.train,
+            *([wording.test] if wording.test else []),
+            "--merge-out",
+            "merges.tsv",
+        )
+        yield Finding(
+            kind,
+            level,
+            float(sum(counts[each.label] for each in part) / max(counts.sum(), 1)),
+            f"{some(len(part), 'label')} {verb(len(part), *verbs)} {what}",
+            "write a file of them, delete the lines that are wrong, train with --merge merges.tsv",
+            train,
+            examples=shown,
+            numbers={"labels": len(part)},
+        )
+
+
+def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iterator[Finding]:
+    """Find documents without labels, labels that are lists, and labels that tell nothing."""
+    n = len(facts)
+    bare = np.flatnonzero(np.diff(facts.Y.indptr) == 0)
+    if len(bare) and len(bare) < n:
+        share = len(bare) / n
+        yield Finding(
+            "no-labels",
+            SERIOUS if share >= MANY_BARE else CHECK,
+            share,
+            f"{some(len(bare), 'document')} of {facts.title} ({share:.1%}) without labels",
+            "they count as having none of the labels; leave them out if nobody has labelled them",
+            places=wording.places(facts, bare[:1].tolist()),
+            numbers={"file": facts.name, "documents": len(bare)},
+        )
+    counts = np.bincount(facts.Y.indices, minlength=len(ids))
+    used = np.flatnonzero(counts)
+    for mark in MARKS:
+        lists = [ids[label] for label in used.tolist() if mark in ids[label]]
+        if lists and len(lists) >= LISTS * len(used):
+            yield Finding(
+                "lists",
+                SERIOUS,
+                1.0,
+                f"{some(len(lists), 'label')} of {facts.title} with '{mark}' may be several in one",
+                "name what separates labels",
+                wording.command("check", facts.name, "--separator", mark),
+                examples=[names_of(lists, 2)],
+                numbers={"file": facts.name, "labels": len(lists)},
+            )
+    everywhere = used[counts[used] >= EVERYWHERE * n]
+    if len(everywhere) and n >= 20:
+        yield Finding(
+            "everywhere",
+            CHECK,
+            1.0,
+            f"{some(len(everywhere), 'label')} on nearly every document of {facts.title}: "
+            + names_of(ids[label] for label in everywhere.tolist()),
+            "a label that all documents have cannot be learned: leave it out",
+            numbers={
+                "file": facts.name,
+                "labels": [ids[label] for label in everywhere[:100].tolist()],
+            },
+        )
+
+
+def about_frequencies(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iterator[Finding]:
+    """Tell of labels with one document only."""
+    counts = np.bincount(facts.Y.indices, minlength=len(ids))
+    n_labels, single = int((counts > 0).sum()), np.flatnonzero(counts == 1)
+    if len(single) >= SINGLE * n_labels and n_labels > 1:
+        yield Finding(
+            "one-document",
+            NOTE,
+            len(single) / n_labels,
+            f"{len(single):,} of the {n_labels:,} labels ({len(single) / n_labels:.0%}) have one "
+            "document only",
+            "nothing can be learned from one document; with names of the labels (--labels) they "
+            "can be found in the text, and 'split' keeps documents of rare labels on both sides",
+            examples=[names_of(ids[label] for label in single.tolist())],
+            numbers={"labels": len(single)},
+        )
+
+
+def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[Finding]:
+    """Tell of labels that always stand together, and of labels that bring a broader one along."""
+    found = companions(facts.Y)
+    counts = np.bincount(facts.Y.indices, minlength=len(ids))
+    n_labels = max(int((counts > 0).sum()), 1)
+    for kind, pairs, what, sign, advice in (
+        (
+            "together",
+            found.same,
+            ("always stands together", "always stand together"),
+            "and",
+            "keep one label of each pair, unless both are needed: they cannot be told apart",
+        ),
+        (
+            "hierarchy",
+            found.narrower,
+            (
+                "looks like a hierarchy: the first nearly always brings the second along",
+                "look like a hierarchy: the first nearly always brings the second along",
+            ),
+            "→",
+            "if it is one, write it down as parents of the labels (--labels FILE)",
+        ),
+    ):
+        if pairs:
+            yield Finding(
+                kind,
+                NOTE,
+                len({one for one, _ in pairs}) / n_labels,
+                f"{some(len(pairs), 'pair')} of labels {verb(len(pairs), *what)}",
+                advice,
+                examples=[
+                    "; ".join(f"'{ids[one]}' {sign} '{ids[other]}'" for one, other in pairs[:SHOWN])
+                ],
+                numbers={
+                    "pairs": len(pairs),
+                    "first": [[ids[one], ids[other]] for one, other in pairs[:100]],
+                },
+            )

@@ -1,0 +1,188 @@
+"""What a check finds out about the texts of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from labelgrove.checking.facts import FileFacts
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.checking.near_copies import NearCopies
+from labelgrove.checking.wording import Wording, some, verb
+from labelgrove.text.copies import BLANK
+from labelgrove.text.language import NO_LANGUAGE
+
+SHOWN = 2  # documents of a finding
+MANY = 0.01  # share of documents from which on a fault is serious
+MANY_BLANK = 0.05
+COPIES = 0.01  # share of copies from which on they are worth a line
+NEAR = 0.05
+OTHER_LANGUAGE = 0.1
+
+
+def about_reading(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
+    """Find rows that cannot be read, and letters that were read wrongly."""
+    n = len(facts)
+    if facts.skipped:
+        yield Finding(
+            "bad-rows",
+            SERIOUS,
+            facts.skipped / (n + facts.skipped),
+            f"{some(facts.skipped, 'row')} of {facts.title} cannot be read",
+            "correct them, or leave them out: --skip-bad",
+            examples=[str(facts.first_bad)],
+            numbers={"file": facts.name, "rows": facts.skipped},
+        )
+    for kind, rows, verbs, title, advice in (
+        (
+            "replaced-characters",
+            facts.replaced,
+            ("has", "have"),
+            "the sign � in place of letters",
+            "letters were lost when the file was written: export it again, as UTF-8",
+        ),
+        (
+            "decoded-twice",
+            facts.twice_encoded,
+            ("has", "have"),
+            "letters such as Ã¼ in place of ü",
+            "the file was decoded twice on its way: export it again, as UTF-8",
+        ),
+    ):
+        if rows:
+            share = len(rows) / n
+            yield Finding(
+                kind,
+                SERIOUS if share >= MANY else CHECK,
+                share,
+                f"{some(len(rows), 'text')} of {facts.title} {verb(len(rows), *verbs)} {title}",
+                advice,
+                places=wording.places(facts, rows[:SHOWN]),
+                numbers={"file": facts.name, "documents": len(rows)},
+            )
+
+
+def about_texts(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
+    """Find empty texts, and texts in other languages than most."""
+    n = len(facts)
+    blank = np.flatnonzero(facts.hashes == BLANK)
+    if len(blank):
+        yield Finding(
+            "empty-texts",
+            SERIOUS if len(blank) >= MANY_BLANK * n else CHECK,
+            len(blank) / n,
+            f"{some(len(blank), 'document')} of {facts.title} "
+            f"{verb(len(blank), 'has', 'have')} no text",
+            "a model learns nothing from them: name another column (--text-field), or remove them",
+            examples=[f"{wording.place(facts, row)}" for row in blank[:SHOWN].tolist()],
+            numbers={"file": facts.name, "documents": len(blank)},
+        )
+
+
+def about_languages(facts: FileFacts, shares: Mapping[str, float]) -> Iterator[Finding]:
+    """Find texts in another language than most.
+
+    Parameters
+    ----------
+    facts
+        The file.
+    shares
+        The share of each language, the largest first.
+    """
+    others = [code for code in list(shares)[1:] if code != NO_LANGUAGE]
+    if others and shares[others[0]] >= OTHER_LANGUAGE:
+        shown = ", ".join(
+            f"{code} {shares[code]:.0%}" for code in [next(iter(shares)), *others[:2]]
+        )
+        yield Finding(
+            "languages",
+            CHECK,
+            shares[others[0]],
+            f"the texts of {facts.title} are in several languages: about {shown}",
+            "words of one language tell nothing of another: train a tagger for each, or a model "
+            "with a multilingual encoder ('labelgrove models')",
+            numbers={
+                "file": facts.name,
+                "shares": {c: round(s, 3) for c, s in shares.items() if s >= 0.01},
+            },
+        )
+
+
+def about_copies(
+    facts: FileFacts, near: NearCopies, first: int, wording: Wording
+) -> Iterator[Finding]:
+    """Find texts that occur more than once in a file.
+
+    Parameters
+    ----------
+    facts
+        The file.
+    near
+        Near copies of the texts of both files.
+    first
+        The number there of the file's first document.
+    wording
+        Of the advice.
+    """
+    n = len(facts)
+    real = facts.hashes != BLANK
+    order = np.argsort(facts.hashes, kind="stable")
+    order = order[real[order]]
+    again = np.flatnonzero(facts.hashes[order[1:]] == facts.hashes[order[:-1]])
+    copies = order[again + 1]
+    pairs = np.stack([order[again], copies], axis=1)
+    pairs = pairs[np.argsort(copies)]  # the first in the file come first
+    sets = _label_sets(facts)
+    other = pairs[sets[pairs[:, 0]] != sets[pairs[:, 1]]]
+    if len(other):
+        share = len(other) / n
+        yield Finding(
+            "copies-with-other-labels",
+            SERIOUS if share >= MANY else CHECK,
+            share,
+            f"{some(len(other), 'text')} of {facts.title} "
+            f"{verb(len(other), 'occurs', 'occur')} again, with other labels",
+            "a model cannot learn both: keep the right row of each, or one row with all labels",
+            places=wording.pairs(facts, other[:SHOWN]),
+            numbers={"file": facts.name, "documents": len(other)},
+        )
+    if len(copies) - len(other) >= COPIES * n:
+        same = pairs[sets[pairs[:, 0]] == sets[pairs[:, 1]]]
+        yield Finding(
+            "copies",
+            CHECK,
+            len(same) / n,
+            f"{some(len(same), 'row')} of {facts.title} "
+            f"{verb(len(same), 'repeats', 'repeat')} another row, with the same labels",
+            "copies count twice in training: remove them",
+            places=wording.pairs(facts, same[:SHOWN]),
+            numbers={"file": facts.name, "documents": len(same)},
+        )
+    mine = slice(first, first + n)
+    exact = np.zeros(n, np.bool_)
+    exact[pairs.ravel()] = True
+    twins = np.flatnonzero((near.best[mine, 0] >= 0) & real & ~exact)
+    if len(twins) >= NEAR * n:
+        shown = twins[np.argsort(near.similarity[mine, 0][twins], kind="stable")[:1]]
+        yield Finding(
+            "near-copies",
+            NOTE,
+            len(twins) / n,
+            f"{some(len(twins), 'text')} of {facts.title} ({len(twins) / n:.0%}) "
+            f"{verb(len(twins), 'has', 'have')} a near copy in it",
+            "a test set drawn at random would hold copies of training texts: keep them together",
+            wording.split(facts.name),
+            places=wording.pairs(
+                facts, np.stack([shown, near.best[mine, 0][shown] - first], axis=1)
+            ),
+            numbers={"file": facts.name, "documents": len(twins)},
+        )
+
+
+def _label_sets(facts: FileFacts) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return a number for the set of labels of each document: equal for equal sets."""
+    random = np.random.default_rng(0)
+    of_labels = random.integers(0, 2**64, facts.Y.shape[1], np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(of_labels[facts.Y.indices])])
+    return np.asarray(sums[facts.Y.indptr[1:]] - sums[facts.Y.indptr[:-1]])

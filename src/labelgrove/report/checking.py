@@ -1,0 +1,68 @@
+"""The page of ``labelgrove check``: files, and everything that was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labelgrove.checking.check import Check
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.report.circumstances import made_with
+from labelgrove.report.page import Section, listed, page, paragraph, text
+from labelgrove.report.tables import Table
+from labelgrove.report.wording import several
+
+TITLES = {
+    SERIOUS: "To correct before training",
+    CHECK: "Worth a look",
+    NOTE: "Good to know",
+}
+
+
+def check_page(found: Check, command: str) -> str:
+    """Return a whole page.
+
+    Parameters
+    ----------
+    found
+        What a check found.
+    command
+        The command line that asks for it.
+    """
+    sections = [Section("Files", _files(found))]
+    for level, title in TITLES.items():
+        findings = [each for each in found.findings if each.level == level]
+        if findings:
+            sections.append(Section(title, "\n".join(map(_finding, findings))))
+    sections.append(Section("How this was made", made_with(command, {})))
+    names = " and ".join(Path(each.name).name for each in found.files)
+    n = len(found.findings)
+    lead = f"{several(n, 'finding')}, the most important first." if n else "Nothing to correct."
+    return page(f"Check of {names}", sections, lead=paragraph(lead))
+
+
+def _files(found: Check) -> str:
+    rows = [
+        [
+            Path(each.name).name,
+            f"{each.documents:,}",
+            f"{each.labels:,}",
+            f"{each.labels_per_document:.1f}",
+            f"{each.words[0]:,}",
+            f"{each.words[1]:,}",
+            ", ".join(f"{code} {share:.0%}" for code, share in each.languages.items()) or "–",
+        ]
+        for each in found.files
+    ]
+    columns = ["", "documents", "labels", "labels a document", "words, median", "words, most"]
+    how = [f"{Path(e.name).name} was read as {', '.join(e.reading)}" for e in found.files]
+    return Table([*columns, "languages"], rows).html() + listed(how, kind="note")
+
+
+def _finding(finding: Finding) -> str:
+    parts = [f"<h3>{text(finding.title)}</h3>"]
+    if finding.examples:
+        parts.append(listed(finding.examples))
+    parts.append(paragraph(finding.advice))
+    if finding.command:
+        parts.append(f"<pre><code>{text(finding.command)}</code></pre>")
+    return "\n".join(parts)
