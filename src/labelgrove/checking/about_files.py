@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import CHECK, SERIOUS, Finding
+from labelgrove.checking.findings import CHECK, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
 from labelgrove.checking.wording import Wording, names_of, some, verb
 from labelgrove.text.copies import BLANK, are_among, distinct_hashes
@@ -26,7 +26,7 @@ SHOWN = 3
 
 def about_leaks(
     train: FileFacts, test: FileFacts, near: NearCopies, wording: Wording
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     """Find texts of the test file that the training file has too, exactly or nearly."""
     n = len(test)
     known = distinct_hashes(train.hashes)
@@ -49,7 +49,7 @@ def about_leaks(
         [(1, int(row)), (0, int(near.best[len(train) + row, 1]))]
         for row in np.flatnonzero(twins)[: 2 - len(places)]
     ]
-    yield Finding(
+    yield FileFinding(
         "in-both-files",
         SERIOUS if share >= LEAK else CHECK,
         share,
@@ -63,7 +63,7 @@ def about_leaks(
 
 def about_unseen_labels(
     train: FileFacts, test: FileFacts, ids: Sequence[str], wording: Wording
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     """Find labels that only the test file has."""
     known = np.zeros(len(ids), np.bool_)
     known[train.Y.indices] = True
@@ -74,7 +74,7 @@ def about_unseen_labels(
         return
     most = unseen[np.argsort(-counts[unseen], kind="stable")]
     mostly = share >= MOSTLY_UNSEEN
-    yield Finding(
+    yield FileFinding(
         "unseen-labels",
         SERIOUS if mostly else CHECK,
         share,
@@ -90,7 +90,7 @@ def about_unseen_labels(
     )
 
 
-def about_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterator[Finding]:
+def about_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:
     """Find differences of the files in labels, words and lengths beyond chance."""
     yield from _labels_drift(train, test, ids)
     yield from _words_drift(train, test)
@@ -99,7 +99,7 @@ def about_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterat
     error = np.sqrt(sum(each.var() / max(len(each), 1) for each in logs))
     gap = abs(logs[0].mean() - logs[1].mean())
     if gap > np.log(LONGER) and gap > CERTAIN * error:
-        yield Finding(
+        yield FileFinding(
             "lengths-differ",
             CHECK,
             float(min(gap / 3, 1)),
@@ -110,7 +110,7 @@ def about_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterat
         )
 
 
-def _labels_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterator[Finding]:
+def _labels_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:
     sizes = np.array([len(train), len(test)])
     counts = np.stack([np.bincount(each.Y.indices, minlength=len(ids)) for each in (train, test)])
     shares = counts / sizes[:, None]
@@ -125,7 +125,7 @@ def _labels_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iter
         return
     most = other[np.argsort(-np.abs(z[other]), kind="stable")]
     moved = float(np.abs(shares[1] - shares[0])[other].sum() / max(shares.sum(), 1e-12))
-    yield Finding(
+    yield FileFinding(
         "labels-drift",
         CHECK,
         moved,
@@ -142,7 +142,7 @@ def _labels_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iter
     )
 
 
-def _words_drift(train: FileFacts, test: FileFacts) -> Iterator[Finding]:
+def _words_drift(train: FileFacts, test: FileFacts) -> Iterator[FileFinding]:
     aside, others = train.word_counts, test.word_counts
     if min(aside.sum(), others.sum()) < FEWEST:
         return
@@ -150,7 +150,7 @@ def _words_drift(train: FileFacts, test: FileFacts) -> Iterator[Finding]:
     new = float(others[~train.known_words].sum() / others.sum())
     if new - usual < NEW_WORDS or new < 1.5 * usual:
         return
-    yield Finding(
+    yield FileFinding(
         "new-words",
         CHECK,
         new - usual,
@@ -166,7 +166,7 @@ def about_other_language(
     train: FileFacts,
     test: FileFacts,
     shares: Sequence[Mapping[str, float]],
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     """Find a test file in another language than the training file.
 
     Parameters
@@ -180,7 +180,7 @@ def about_other_language(
     if first is None or second is None or first == second:
         return
     if shares[0].get(second, 0) < 0.1 and shares[1][second] >= 0.6 <= shares[0][first]:
-        yield Finding(
+        yield FileFinding(
             "other-language",
             SERIOUS,
             1.0,

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.checking.companions import companions
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.spelling import Spelling, spellings
 from labelgrove.checking.wording import Wording, names_of, some, verb
 
@@ -50,7 +50,7 @@ def spelled_alike(Y: csr_array, ids: Sequence[str], language: str | None) -> lis
 
 def about_spellings(
     found: Sequence[Spelling], ids: Sequence[str], counts: NDArray[np.int64], wording: Wording
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     """Tell of labels that are spelled in several ways; plurals are less sure than the rest."""
     for kind, level, part, verbs, what in (
         (
@@ -81,7 +81,7 @@ def about_spellings(
             "--merge-out",
             "merges.tsv",
         )
-        yield Finding(
+        yield FileFinding(
             kind,
             level,
             float(sum(counts[each.label] for each in part) / max(counts.sum(), 1)),
@@ -93,13 +93,13 @@ def about_spellings(
         )
 
 
-def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iterator[Finding]:
+def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iterator[FileFinding]:
     """Find documents without labels, labels that are lists, and labels that tell nothing."""
     n = len(facts)
     bare = np.flatnonzero(np.diff(facts.Y.indptr) == 0)
     if len(bare) and len(bare) < n:
         share = len(bare) / n
-        yield Finding(
+        yield FileFinding(
             "no-labels",
             SERIOUS if share >= MANY_BARE else CHECK,
             share,
@@ -113,7 +113,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
     for mark in MARKS:
         lists = [ids[label] for label in used.tolist() if mark in ids[label]]
         if lists and len(lists) >= LISTS * len(used):
-            yield Finding(
+            yield FileFinding(
                 "lists",
                 SERIOUS,
                 1.0,
@@ -125,7 +125,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
             )
     everywhere = used[counts[used] >= EVERYWHERE * n]
     if len(everywhere) and n >= 20:
-        yield Finding(
+        yield FileFinding(
             "everywhere",
             CHECK,
             1.0,
@@ -139,12 +139,12 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
         )
 
 
-def about_frequencies(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iterator[Finding]:
+def about_frequencies(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:
     """Tell of labels with one document only."""
     counts = np.bincount(facts.Y.indices, minlength=len(ids))
     n_labels, single = int((counts > 0).sum()), np.flatnonzero(counts == 1)
     if len(single) >= SINGLE * n_labels and n_labels > 1:
-        yield Finding(
+        yield FileFinding(
             "one-document",
             NOTE,
             len(single) / n_labels,
@@ -157,7 +157,7 @@ def about_frequencies(facts: FileFacts, ids: Sequence[str], wording: Wording) ->
         )
 
 
-def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[Finding]:
+def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:
     """Tell of labels that always stand together, and of labels that bring a broader one along."""
     found = companions(facts.Y)
     counts = np.bincount(facts.Y.indices, minlength=len(ids))
@@ -182,7 +182,7 @@ def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[Finding]:
         ),
     ):
         if pairs:
-            yield Finding(
+            yield FileFinding(
                 kind,
                 NOTE,
                 len({one for one, _ in pairs}) / n_labels,

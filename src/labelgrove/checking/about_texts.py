@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
 from labelgrove.checking.wording import Wording, some, verb
 from labelgrove.text.copies import BLANK
@@ -21,11 +21,11 @@ NEAR = 0.05
 OTHER_LANGUAGE = 0.1
 
 
-def about_reading(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
+def about_reading(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
     """Find rows that cannot be read, and letters that were read wrongly."""
     n = len(facts)
     if facts.skipped:
-        yield Finding(
+        yield FileFinding(
             "bad-rows",
             SERIOUS,
             facts.skipped / (n + facts.skipped),
@@ -52,7 +52,7 @@ def about_reading(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
     ):
         if rows:
             share = len(rows) / n
-            yield Finding(
+            yield FileFinding(
                 kind,
                 SERIOUS if share >= MANY else CHECK,
                 share,
@@ -63,12 +63,12 @@ def about_reading(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
             )
 
 
-def about_texts(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
+def about_texts(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
     """Find empty texts, and texts in other languages than most."""
     n = len(facts)
     blank = np.flatnonzero(facts.hashes == BLANK)
     if len(blank):
-        yield Finding(
+        yield FileFinding(
             "empty-texts",
             SERIOUS if len(blank) >= MANY_BLANK * n else CHECK,
             len(blank) / n,
@@ -80,7 +80,7 @@ def about_texts(facts: FileFacts, wording: Wording) -> Iterator[Finding]:
         )
 
 
-def about_languages(facts: FileFacts, shares: Mapping[str, float]) -> Iterator[Finding]:
+def about_languages(facts: FileFacts, shares: Mapping[str, float]) -> Iterator[FileFinding]:
     """Find texts in another language than most.
 
     Parameters
@@ -95,7 +95,7 @@ def about_languages(facts: FileFacts, shares: Mapping[str, float]) -> Iterator[F
         shown = ", ".join(
             f"{code} {shares[code]:.0%}" for code in [next(iter(shares)), *others[:2]]
         )
-        yield Finding(
+        yield FileFinding(
             "languages",
             CHECK,
             shares[others[0]],
@@ -111,7 +111,7 @@ def about_languages(facts: FileFacts, shares: Mapping[str, float]) -> Iterator[F
 
 def about_copies(
     facts: FileFacts, near: NearCopies, first: int, wording: Wording
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     """Find texts that occur more than once in a file.
 
     Parameters
@@ -137,7 +137,7 @@ def about_copies(
     other = pairs[sets[pairs[:, 0]] != sets[pairs[:, 1]]]
     if len(other):
         share = len(other) / n
-        yield Finding(
+        yield FileFinding(
             "copies-with-other-labels",
             SERIOUS if share >= MANY else CHECK,
             share,
@@ -149,7 +149,7 @@ def about_copies(
         )
     if len(copies) - len(other) >= COPIES * n:
         same = pairs[sets[pairs[:, 0]] == sets[pairs[:, 1]]]
-        yield Finding(
+        yield FileFinding(
             "copies",
             CHECK,
             len(same) / n,
@@ -165,7 +165,7 @@ def about_copies(
     twins = np.flatnonzero((near.best[mine, 0] >= 0) & real & ~exact)
     if len(twins) >= NEAR * n:
         shown = twins[np.argsort(near.similarity[mine, 0][twins], kind="stable")[:1]]
-        yield Finding(
+        yield FileFinding(
             "near-copies",
             NOTE,
             len(twins) / n,

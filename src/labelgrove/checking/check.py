@@ -31,7 +31,7 @@ from labelgrove.checking.about_texts import (
     about_texts,
 )
 from labelgrove.checking.facts import FileFacts, LabelNumbers, read_facts
-from labelgrove.checking.findings import SERIOUS, Finding, Place, by_weight
+from labelgrove.checking.findings import SERIOUS, FileFinding, Place, by_weight
 from labelgrove.checking.near_copies import near_copies
 from labelgrove.checking.wording import Wording, shortened
 from labelgrove.core.progress import Progress, Silent
@@ -97,7 +97,7 @@ class Check:
     """
 
     files: Sequence[FileSummary]
-    findings: Sequence[Finding]
+    findings: Sequence[FileFinding]
     merges: Sequence[tuple[str, str, int, int, str]]
 
     @property
@@ -213,7 +213,7 @@ def _about_each(
     languages: Sequence[Mapping[str, float]],
     ids: Sequence[str],
     wording: Wording,
-) -> Iterator[Finding]:
+) -> Iterator[FileFinding]:
     near = near_copies(_sketches(facts), len(facts[0]))
     for number, (each, shares) in enumerate(zip(facts, languages, strict=True)):
         yield from about_reading(each, wording)
@@ -222,7 +222,7 @@ def _about_each(
         yield from about_labels(each, ids, wording)
         if number == 0:
             yield from about_copies(each, near, 0, wording)
-            yield from about_frequencies(each, ids, wording)
+            yield from about_frequencies(each, ids)
             yield from about_companions(each, ids)
         else:
             yield from about_leaks(facts[0], each, near, wording)
@@ -268,8 +268,8 @@ def _shown(mark: str) -> str:
 
 
 def _with_texts(
-    findings: Sequence[Finding], corpora: Sequence[Corpus], facts: Sequence[FileFacts]
-) -> list[Finding]:
+    findings: Sequence[FileFinding], corpora: Sequence[Corpus], facts: Sequence[FileFacts]
+) -> list[FileFinding]:
     """Return findings with the texts of the documents that show them."""
     wanted: list[set[int]] = [set() for _ in corpora]
     for finding in findings:

@@ -12,7 +12,7 @@ Place = tuple[int, int]  # the file, 0 or 1, and the number of a document
 
 
 @dataclass(frozen=True)
-class Finding:
+class FileFinding:
     """Something about a file that a reader should know before training.
 
     Parameters
@@ -62,6 +62,6 @@ class Finding:
         }
 
 
-def by_weight(findings: Sequence[Finding]) -> list[Finding]:
+def by_weight(findings: Sequence[FileFinding]) -> list[FileFinding]:
     """Return findings, those that matter most first."""
     return sorted(findings, key=lambda each: (LEVELS.index(each.level), -each.share))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labelgrove.checking.check import Check
-from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, Finding
+from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
 from labelgrove.report.circumstances import made_with
 from labelgrove.report.page import Section, listed, page, paragraph, text
 from labelgrove.report.tables import Table
@@ -58,7 +58,7 @@ def _files(found: Check) -> str:
     return Table([*columns, "languages"], rows).html() + listed(how, kind="note")
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: FileFinding) -> str:
     parts = [f"<h3>{text(finding.title)}</h3>"]
     if finding.examples:
         parts.append(listed(finding.examples))
