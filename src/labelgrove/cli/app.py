@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from labelgrove._version import __version__
+from labelgrove.cli.audit import audit
 from labelgrove.cli.check import check
 from labelgrove.cli.combine import combine
 from labelgrove.cli.compare import compare
@@ -94,6 +95,7 @@ for command in (
     evaluate,
     compare,
     learn,
+    audit,
     retrain,
     combine,
     tune,

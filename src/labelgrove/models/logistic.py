@@ -11,7 +11,9 @@ Floats = NDArray[np.float64]
 SUREST = 1e-6  # probabilities nearer to 0 or 1 count as this near
 
 
-def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floats:
+def logistic(
+    X: Floats, y: Floats, start: Floats, strength: float = 1.0, counts: Floats | None = None
+) -> Floats:
     """Return weights (D,) of a logistic regression on X (n, D), drawn towards ``start``.
 
     Newton's method, with shorter steps where a whole one would go too far.
@@ -24,12 +26,15 @@ def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floa
         Weights to begin with, shape (D,).
     strength
         Cost of leaving them: so many times the squared distance.
+    counts
+        For how many rows each row stands, shape (n,); by default each for itself.
     """
+    many = np.ones(len(X)) if counts is None else counts
 
     def loss(weights: Floats) -> float:
         scores = X @ weights
         return float(
-            (np.logaddexp(0.0, scores) - y * scores).sum()
+            (many * (np.logaddexp(0.0, scores) - y * scores)).sum()
             + strength * ((weights - start) ** 2).sum()
         )
 
@@ -37,8 +42,8 @@ def logistic(X: Floats, y: Floats, start: Floats, strength: float = 1.0) -> Floa
     lowest = loss(weights)
     for _ in range(50):
         p = sigmoid(X @ weights)
-        slope = X.T @ (p - y) + 2.0 * strength * (weights - start)
-        bend = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * strength * np.eye(len(weights))
+        slope = X.T @ (many * (p - y)) + 2.0 * strength * (weights - start)
+        bend = (X * (many * p * (1.0 - p))[:, None]).T @ X + 2.0 * strength * np.eye(len(weights))
         step = np.linalg.solve(bend, slope)
         while (new := loss(weights - step)) > lowest and np.abs(step).max() > 1e-9:
             step /= 2.0

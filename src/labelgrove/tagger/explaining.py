@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scipy.sparse import issparse
 
 from labelgrove.core.errors import InputError
-from labelgrove.core.features import Views
+from labelgrove.core.estimator import Featurizer
+from labelgrove.core.features import View, Views
 from labelgrove.core.ranking import RANKING_DEPTH
 from labelgrove.core.types import Explanation
 from labelgrove.tagger.state import FittedState
@@ -79,20 +80,39 @@ def explain(learned: FittedState, text: str, label: str) -> Reasons:
         raise InputError(f"{label!r} had no document in training, so nothing was learned of it")
     X: Any = learned.features([text])
     explanation = learned.model.explain(X, 0, number)
-    by_feature = issparse(X[explanation.view] if isinstance(X, Views) else X)
+    view = X[explanation.view] if isinstance(X, Views) else X
+    words = words_behind(learned.featurizers[explanation.view], text, explanation, view)
+    near = _similar(learned.labels.names, explanation, number)
+    return Reasons(words, near, explanation.parts)
+
+
+def words_behind(
+    featurizer: Featurizer, text: str, explanation: Explanation, view: View
+) -> list[Evidence]:
+    """Return the words that an explanation speaks of, the heaviest first.
+
+    Parameters
+    ----------
+    featurizer
+        Of the view that the explanation belongs to.
+    text
+        The text that was explained.
+    explanation
+        What the model said.
+    view
+        Features of the text, which tell whether weights are of features or of tokens.
+    """
+    by_feature = issparse(view)
     weights = dict(zip(explanation.ids.tolist(), explanation.weights.tolist(), strict=True))
     places: dict[int, list[tuple[int, int]]] = {}
-    spans = learned.featurizers[explanation.view].spans(text)
-    for position, (feature, start, end) in enumerate(spans):
+    for position, (feature, start, end) in enumerate(featurizer.spans(text)):
         places.setdefault(feature if by_feature else position, []).append((start, end))
     words = [
         Evidence(text[spots[0][0] : spots[0][1]], weights[key], tuple(spots))
         for key, spots in places.items()
         if key in weights
     ]
-    words.sort(key=lambda evidence: -abs(evidence.weight))
-    near = _similar(learned.labels.names, explanation, number)
-    return Reasons(words, near, explanation.parts)
+    return sorted(words, key=lambda evidence: -abs(evidence.weight))
 
 
 @dataclass(frozen=True)
