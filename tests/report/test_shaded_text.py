@@ -13,7 +13,7 @@ def drawn(text, *words):
     reasons = Reasons(
         [Evidence(text[start:end], w, ((start, end),)) for start, end, w in words], ()
     )
-    return ElementTree.fromstring(shaded_text(text, [Explained("a", "A & B", 0.5, reasons)]))
+    return ElementTree.fromstring(shaded_text(text, [Explained("a", "A & B", 0.5, reasons, 1)]))
 
 
 def lines(root):

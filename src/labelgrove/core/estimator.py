@@ -147,6 +147,10 @@ class Featurizer(Part):
         span is that of the i-th token.
         """
 
+    def terms(self, columns: Iterable[int] | None = None) -> list[str]:
+        """Return the words behind columns of sparse features, all columns by default."""
+        raise InputError(f"{self.name} does not know which words its features stand for")
+
 
 class Classifier(Part):
     """Learns from features and labels, then ranks labels.
@@ -282,6 +286,13 @@ class Classifier(Part):
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         return self._explain(X, i, label)
 
+    def explain_label(self, label: int) -> Explanation:
+        """Return the features that speak for a label or against it in any text."""
+        self.check_fitted()
+        if not 0 <= label < self.n_labels_:
+            raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
+        return self._explain_label(label)
+
     def score(self, X: Features, Y: csr_array) -> float:
         """Return the mean nDCG@5."""
         return float(ndcg(self.rank(X, 5), check_labels(Y, X), 5).mean())
@@ -299,6 +310,13 @@ class Classifier(Part):
         raise InputError(
             f"{self.name} cannot explain its rankings; combine it with a model that can, such as "
             "bonsai, or ask that"
+        )
+
+    def _explain_label(self, label: int) -> Explanation:
+        """Explain a label without a text; the label exists."""
+        raise InputError(
+            f"{self.name} has no weights of words for a label: explain a text, or ask a linear "
+            "model such as bonsai, or a grove"
         )
 
     @classmethod

@@ -197,6 +197,17 @@ class Consensus(Classifier):
         doubts.data = -np.expm1(doubts.data)
         return Ranking.from_csr(doubts, k)
 
+    def _explain_label(self, label: int) -> Explanation:
+        """Return what the first partner says that has weights of words for the label."""
+        for partner in self.partners_:
+            for own in np.flatnonzero(partner.labels == label).tolist():
+                try:
+                    told = partner.model.explain_label(own)
+                except InputError:  # it has none
+                    continue
+                return replace(told, view=partner.views[told.view])
+        raise InputError(f"no partner knows label {label} and has weights of words for it")
+
     def _explain(self, X: Features, i: int, label: int) -> Explanation:
         """Tell what the partner says that is surest of the label among those that can explain.
 

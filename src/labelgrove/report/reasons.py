@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from labelgrove.report.page import text as escaped
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import named
+from labelgrove.report.wording import named, several
 
 if TYPE_CHECKING:
-    from labelgrove.tagger import Evidence, SimilarDocument
+    from labelgrove.tagger import Evidence, LabelWords, SimilarDocument
 
 NEIGHBOURS = 5  # similar documents that are shown
 LABELS = 60  # characters of their labels
+WORDS = 20  # heaviest words on a page
 WORD = 40  # characters of a word; a text without spaces is one
 FAINTEST = 0.05  # share of the heaviest word's weight from which on a word is marked
 HEADS = ("like it", "has it", "document", "labels")
@@ -86,6 +87,45 @@ def heaviest(evidence: Sequence[Evidence], most: int = 8, between: str = "  ") -
     if not evidence:
         return "(no word spoke for it or against it)"
     return between.join(f"{named(each.text, WORD)} {each.weight:+.2f}" for each in evidence[:most])
+
+
+def weights(evidence: Sequence[Evidence]) -> Table:
+    """Return the words that spoke loudest, each with its weight and how often it stands there."""
+    rows = [
+        (named(each.text, WORD), f"{each.weight:+.3f}", f"{len(each.places):,}")
+        for each in evidence[:WORDS]
+    ]
+    return Table(("word", "weight", "times"), rows, title="The heaviest words")
+
+
+def legend() -> str:
+    """Return what the colours of words mean, as HTML."""
+    return (
+        f"<p>{_example('for', 'Green words')} spoke for a label, {_example('against', 'red ones')} "
+        "against it; the darker, the heavier. A weight is what the word adds to the model's score "
+        "of the label, 0 being nothing; weights of different models do not compare.</p>"
+    )
+
+
+def _example(side: str, words: str) -> str:
+    return f'<mark class="{side}" style="--share: 0.8">{words}</mark>'
+
+
+def learned_words(told: LabelWords) -> Table:
+    """Return the words with the greatest weights for a label."""
+    rows = [(named(each.text, WORD), f"{each.weight:+.2f}") for each in told.words]
+    return Table(("word", "weight"), rows, title=f"{told.name}: {taught_by(told.documents)}")
+
+
+def taught_by(documents: int) -> str:
+    """Return how many training documents a label has.
+
+    Examples
+    --------
+    >>> taught_by(1), taught_by(1234)
+    ('1 training document has it', '1,234 training documents have it')
+    """
+    return f"{several(documents, 'training document')} {'has' if documents == 1 else 'have'} it"
 
 
 def parts_of_score(parts: Sequence[tuple[str, float]]) -> str:

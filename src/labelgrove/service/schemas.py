@@ -200,6 +200,7 @@ class ExplainAnswer(BaseModel):
     label: str
     name: str
     score: float | None = Field(description="Its probability; null if not among the best 100.")
+    training_documents: int = Field(description="Training documents that have the label.")
     words: list[Word]
     parts: list[ExplainedPart]
     documents: list[SimilarText]

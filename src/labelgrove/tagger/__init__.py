@@ -1,6 +1,14 @@
 """`Tagger`: texts in, label names out. It composes all other parts."""
 
-from labelgrove.tagger.explaining import Evidence, Explained, Reasons, SimilarDocument, explained
+from labelgrove.tagger.explaining import (
+    Evidence,
+    Explained,
+    LabelWord,
+    LabelWords,
+    Reasons,
+    SimilarDocument,
+    explained,
+)
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
 from labelgrove.tagger.state import FittedState
@@ -10,6 +18,8 @@ __all__ = [
     "Evidence",
     "Explained",
     "FittedState",
+    "LabelWord",
+    "LabelWords",
     "Reasons",
     "Scores",
     "SimilarDocument",

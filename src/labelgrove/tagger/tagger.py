@@ -27,7 +27,7 @@ from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
 from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
-from labelgrove.tagger.explaining import Reasons, explain
+from labelgrove.tagger.explaining import LabelWords, Reasons, explain, explain_label
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
 from labelgrove.tagger.inputs import (
     Texts,
@@ -46,6 +46,7 @@ from labelgrove.tagger.scoring import (
     rank_corpus,
     score_corpus,
 )
+from labelgrove.tagger.similar import similar_documents, with_neighbours
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
 from labelgrove.tagger.thresholds import PER_LABEL, decide
@@ -360,11 +361,14 @@ class Tagger(Configured):
         """Return which labels are given with a threshold: a number, auto, macro or per-label."""
         return decide(self._learned(), threshold)
 
-    def explain(self, text: str, label: str) -> Reasons:
+    def explain(
+        self, text: str, label: str, *, neighbours: Any = None, progress: ProgressLike = None
+    ) -> Reasons:
         """Return the words of a text that spoke for a label or against it, heaviest first.
 
         Those of a model that remembers documents have ``neighbours``: what it knows that is most
-        like the text, and whether that has the label.
+        like the text, and whether that has the label. A tagger keeps no texts, so for other models
+        give the documents to look in.
 
         Parameters
         ----------
@@ -372,8 +376,43 @@ class Tagger(Configured):
             The text.
         label
             A label's id or name.
+        neighbours
+            Documents with labels, such as those of the training, among which those most like the
+            text are looked for: a corpus, or anything `read_corpus` takes.
+        progress
+            True shows how it goes; or where that is shown.
         """
-        return explain(self._learned(), text, label)
+        learned = self._learned()
+        reasons = explain(learned, text, label)
+        if neighbours is None:
+            return reasons
+        corpus = as_more(learned, neighbours)
+        near = similar_documents(learned, text, corpus, as_progress(progress))
+        number = learned.labels.find(label)
+        return with_neighbours(learned, reasons, near, learned.labels.ids[number])
+
+    def explain_label(self, label: str, k: int = 20) -> LabelWords:
+        """Return the k words with the greatest weights for a label, whatever the text.
+
+        Linear models have such weights, and so have models with one inside: a grove, a consensus,
+        xr-transformer. A weight is that of the word in the label's classifiers, the mean of all
+        trees; positive speaks for the label.
+
+        Parameters
+        ----------
+        label
+            A label's id or name.
+        k
+            So many words.
+
+        Examples
+        --------
+        >>> texts, labels = ["red apples", "a red car", "green cars"], [["fruit"], ["car"], ["car"]]
+        >>> tagger = Tagger("one-vs-rest", validation=0).fit(texts * 4, labels * 4)
+        >>> tagger.explain_label("fruit", k=1).words[0].text
+        'apples'
+        """
+        return explain_label(self._learned(), label, k)
 
     def set_threads(self, threads: int | None) -> None:
         """Let model and featurizers use so many threads from now on; None for all cores."""

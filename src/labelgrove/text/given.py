@@ -88,6 +88,11 @@ class Given(Featurizer):
         pairs = ((_column(match[1]), match.span()) for match in _PAIR.finditer(text))
         return [Span(index, *place) for index, place in pairs if index < self.n_features_]
 
+    def terms(self, columns: Iterable[int] | None = None) -> list[str]:
+        """Return the numbers of columns, which are all that is known of them."""
+        self.check_fitted()
+        return [str(column) for column in (range(self.n_features_) if columns is None else columns)]
+
     def check_state(self) -> None:
         """Refuse a number of columns that is none."""
         checks.whole("n_features_", self.n_features_, least=1, most=MAX_WIDTH)

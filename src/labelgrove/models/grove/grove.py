@@ -361,6 +361,19 @@ class Grove(Classifier):
         near = next((each.neighbours for each in told if each and each.neighbours), ())
         return replace(said, neighbours=near, parts=parts or said.parts)
 
+    def _explain_label(self, label: int) -> Explanation:
+        """Return what the first maker says that has weights of words for the label."""
+        for maker in self.makers_:
+            try:
+                told = maker.explain_label(label)
+            except InputError:  # it has none
+                continue
+            if told is not None:
+                return told
+        raise InputError(
+            "no model of this grove has weights of words for this label: explain a text"
+        )
+
     def _told_by(self, maker: Maker, row: Features, label: int) -> Explanation | None:
         try:
             return maker.explain(row, 0, label)

@@ -161,15 +161,28 @@ class Maker:
     def explain(self, X: Features, i: int, label: int) -> Explanation | None:
         """Tell what in row ``i`` spoke for a label; None if the model does not know the label."""
         assert self.labels is not None
-        own = np.flatnonzero(self.labels == label)
-        if not len(own):
+        own = self._own_label(label)
+        if own is None:
             return None
-        told = self.model.explain(own_views(X, self.views), i, int(own[0]))
+        told = self.model.explain(own_views(X, self.views), i, own)
         near = tuple(
             each._replace(labels=tuple(self.labels[[*each.labels]].tolist()))
             for each in told.neighbours
         )
         return replace(told, view=self.views[told.view], neighbours=near)
+
+    def explain_label(self, label: int) -> Explanation | None:
+        """Tell which features speak for a label; None if the model does not know the label."""
+        own = self._own_label(label)
+        if own is None:
+            return None
+        told = self.model.explain_label(own)
+        return replace(told, view=self.views[told.view])
+
+    def _own_label(self, label: int) -> int | None:
+        """Return the model's own number of a label of the grove."""
+        own = np.flatnonzero(self.labels == label)
+        return int(own[0]) if len(own) else None
 
     def remember(self, X: Features, Y: csr_array, context: FitContext) -> Self:
         """Return one that knows these documents too; Y (n, at least L) may have new labels."""

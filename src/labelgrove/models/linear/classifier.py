@@ -280,6 +280,11 @@ class LinearForest(Classifier):
             parts = (("meaning", float(self.forest_.path_dense(label) @ dense[i]) / n_trees),)
         return Explanation(row.indices[spoke], shares[spoke] / n_trees, parts=parts)
 
+    def _explain_label(self, label: int) -> Explanation:
+        """Return the weights of words along the label's path, averaged over all trees."""
+        features, weights = self.forest_.label_weights(label)
+        return Explanation(features, weights / len(self.forest_.roots))
+
     def state(self) -> dict[str, Any]:
         """Return the forest's arrays beside the other state."""
         state = super().state()

@@ -97,6 +97,32 @@ class Forest:
             total += self._weights(node, child, features)
         return total
 
+    def label_weights(self, label: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the features that have a weight on the label's path, and their weights.
+
+        Weights are summed along the path and over all trees. Both arrays have shape (m,), and the
+        features are sorted.
+        """
+        parts = [self._child_weights(node, child) for node, child in self._paths(label)]
+        features = np.concatenate([features for features, _ in parts])
+        features, places = np.unique(features, return_inverse=True)
+        total = np.zeros(len(features), np.float32)
+        np.add.at(total, places, np.concatenate([weights for _, weights in parts]))
+        return features, total
+
+    def _child_weights(
+        self, node: int, child: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the features in the classifier of one child, and their weights."""
+        tables, chunk = self.tables, self._chunk(node, child)
+        first, last = tables.chunk_rows[chunk], tables.chunk_rows[chunk + 1]
+        bounds = tables.row_ptr[first + chunk : last + chunk + 1].astype(np.int64)
+        entries = slice(*(tables.chunk_entries[chunk] + bounds[[0, -1]]))
+        features = np.repeat(tables.row_feature[first:last], np.diff(bounds))
+        own = tables.entry_label[entries] == child - tables.chunk_child[chunk]
+        weights = tables.entry_value[entries][own] * tables.chunk_scale[chunk]
+        return features[own].astype(np.int64), weights.astype(np.float32)
+
     def path_dense(self, label: int) -> NDArray[np.float32]:
         """Return the weights of the dense columns summed along the label's path, shape (d,)."""
         tables = self.tables

@@ -237,6 +237,10 @@ class XrTransformer(FineTuning, NeuralClassifier):
         told = self.linear_.explain(self._sides(X[i : i + 1]), 0, label)
         return replace(told, view=LINEAR)
 
+    def _explain_label(self, label: int) -> Explanation:
+        """Return the weights of words in the linear half."""
+        return replace(self.linear_.explain_label(label), view=LINEAR)
+
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` would take; beside fine-tuning all texts are read once more."""
         told = super().estimate(X, Y, context)
