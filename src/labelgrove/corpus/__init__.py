@@ -4,7 +4,7 @@ from labelgrove.core.types import Document
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.corrected import Corrected, Feedback, read_feedback
 from labelgrove.corpus.formats import FORMATS
-from labelgrove.corpus.multi_hot import LabelColumns
+from labelgrove.corpus.multi_hot import MatrixColumns
 from labelgrove.corpus.reading import read_corpus
 from labelgrove.corpus.remembered import read_like
 from labelgrove.corpus.review import ReviewItem, Suggestion, read_review, write_review
@@ -18,7 +18,7 @@ __all__ = [
     "CurvePoint",
     "Document",
     "Feedback",
-    "LabelColumns",
+    "MatrixColumns",
     "ReviewItem",
     "Statistics",
     "Suggestion",

@@ -15,7 +15,7 @@ from labelgrove.core.types import Document
 
 if TYPE_CHECKING:
     from labelgrove.corpus.memory import Lists
-    from labelgrove.corpus.multi_hot import LabelColumns
+    from labelgrove.corpus.multi_hot import MatrixColumns
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Corpus(ABC):
     position: int = 0
     notes: tuple[str, ...] = ()
     reading: Mapping[str, Any] = MappingProxyType({})
-    columns: LabelColumns | None = None
+    columns: MatrixColumns | None = None
     _skipped: int = 0
     _first_bad: BadRowError | None = None
 

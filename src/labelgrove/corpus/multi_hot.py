@@ -20,7 +20,7 @@ NUMBERS = "biuf"  # kinds of numpy types that zeros and ones come in
 
 
 @dataclass(frozen=True)
-class LabelColumns:
+class MatrixColumns:
     """What the columns of a label matrix are.
 
     Parameters
@@ -57,7 +57,7 @@ class MultiHot(CorpusReader):
     """
 
     def __init__(
-        self, documents: Lists | Frame, Y: csr_array, columns: LabelColumns, on_bad: str = "stop"
+        self, documents: Lists | Frame, Y: csr_array, columns: MatrixColumns, on_bad: str = "stop"
     ) -> None:
         super().__init__(documents.name, on_bad)
         if len(documents) != Y.shape[0]:
@@ -65,7 +65,7 @@ class MultiHot(CorpusReader):
                 f"there are {len(documents):,} texts, but the matrix of labels has "
                 f"{Y.shape[0]:,} rows"
             )
-        self.columns: LabelColumns = columns
+        self.columns: MatrixColumns = columns
         self._documents, self._Y = documents, Y
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ def is_matrix(labels: object) -> bool:
     return getattr(labels, "ndim", 1) == 2
 
 
-def read_matrix(labels: Any, names: Iterable[Any] | None = None) -> tuple[csr_array, LabelColumns]:
+def read_matrix(labels: Any, names: Iterable[Any] | None = None) -> tuple[csr_array, MatrixColumns]:
     """Return labels as a binary csr array (n, L), and what its columns are.
 
     Parameters
@@ -115,7 +115,7 @@ def read_matrix(labels: Any, names: Iterable[Any] | None = None) -> tuple[csr_ar
             f"row {row} of the matrix has {Y.data[wrong[0]]} for {known[Y.indices[wrong[0]]]!r}; "
             "a label that a text has is 1 or True, any other is 0 or False"
         )
-    return Y, LabelColumns(known, dense)
+    return Y, MatrixColumns(known, dense)
 
 
 def _sparse(labels: Any) -> csr_array:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeAlias
 
 from labelgrove.core.errors import InputError
-from labelgrove.corpus import Corpus, LabelColumns, read_corpus, read_like
+from labelgrove.corpus import Corpus, MatrixColumns, read_corpus, read_like
 from labelgrove.corpus.multi_hot import is_matrix
 from labelgrove.labels import Vocabulary, read_vocabulary
 from labelgrove.tagger.state import FittedState
@@ -38,7 +38,7 @@ def as_corpus(
     texts: Any,
     labels: Any = None,
     label_names: Iterable[Any] | None = None,
-    columns: LabelColumns | None = None,
+    columns: MatrixColumns | None = None,
 ) -> Corpus:
     """Return documents with labels that come as a corpus, a file, a table, two lists or a matrix.
 

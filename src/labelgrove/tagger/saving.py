@@ -12,7 +12,7 @@ import numpy as np
 from labelgrove.core import checks, storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
-from labelgrove.corpus import LabelColumns
+from labelgrove.corpus import MatrixColumns
 from labelgrove.corpus.remembered import check_reading
 from labelgrove.evaluation import Calibration
 from labelgrove.labels import LabelSpace
@@ -113,7 +113,7 @@ def _read(
     return learned, settings, scores
 
 
-def _read_columns(folder: Path) -> LabelColumns | None:
+def _read_columns(folder: Path) -> MatrixColumns | None:
     if not folder.is_dir():  # it learned from lists of labels, or the folder is older
         return None
     values = storage.read_values(folder)
@@ -121,7 +121,7 @@ def _read_columns(folder: Path) -> LabelColumns | None:
         names = checks.texts("names", values["names"])
         if len(set(names)) < len(names):
             raise ValueError("two columns of the same label")
-        return LabelColumns(tuple(names), bool(values["dense"]))
+        return MatrixColumns(tuple(names), bool(values["dense"]))
 
 
 def _read_calibration(folder: Path) -> Calibration:

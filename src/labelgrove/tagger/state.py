@@ -14,7 +14,7 @@ from labelgrove.core import checks
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
-from labelgrove.corpus import LabelColumns
+from labelgrove.corpus import MatrixColumns
 from labelgrove.evaluation import Calibration
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelSpace
@@ -62,7 +62,7 @@ class FittedState:
     by_label: NDArray[np.float32] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     text_hashes: NDArray[np.uint64] | None = None
-    columns: LabelColumns | None = None
+    columns: MatrixColumns | None = None
     held_out: tuple[Ranking, csr_array] | None = None
 
     @property
