@@ -1,6 +1,7 @@
 """The page, used as people do: in a real browser, with a real service behind it."""
 
 import csv
+import io
 import json
 import re
 from itertools import pairwise
@@ -200,7 +201,8 @@ def test_a_text_that_has_changed_makes_its_labels_pale(look):
 def downloaded(page, what):
     with page.expect_download() as found:
         page.click(f"text=Download {what}")
-    return found.value.path().read_text("utf-8-sig"), found.value.suggested_filename
+    content = found.value.path().read_bytes().decode("utf-8-sig")
+    return content, found.value.suggested_filename
 
 
 def tagged_file(page, path):
@@ -224,19 +226,25 @@ def test_a_table_is_tagged_and_downloaded(look, taggers, tmp_path, separator):
     lines, name = downloaded(page, "JSON lines")
     assert name == "docs.tagged.jsonl"
     found = [json.loads(line) for line in lines.splitlines()]
-    assert [(each["id"], each["text"]) for each in found] == [
-        (f"d{i}", text) for i, text in enumerate(texts)
+    assert [(each["id"], each["Text"], each["more"]) for each in found] == [
+        (f"d{i}", text, "x") for i, text in enumerate(texts)
     ]
     for each, tags in zip(found, expected, strict=True):
-        assert [(label["label"], label["score"]) for label in each["labels"]] == [
+        assert [(label["label"], label["score"]) for label in each["suggested_labels"]] == [
             (tag.label, pytest.approx(tag.score, abs=1e-6)) for tag in tags
         ]
+    form = "TSV" if separator == "\t" else "CSV"
+    table, name = downloaded(page, form)
+    assert name == f"docs.tagged.{form.lower()}"
+    rows = list(csv.reader(io.StringIO(table, newline=""), delimiter=separator))
+    added = ["suggested_labels", "suggested_label_ids", "suggested_scores"]
+    assert rows[0] == ["id", "Text", "more", *added]
+    assert [row[1] for row in rows[1:]] == texts
+    assert [row[4].split("; ") for row in rows[1:]] == [[tag.label for tag in t] for t in expected]
     page.get_by_label("with the texts", exact=True).uncheck()
-    table, name = downloaded(page, "CSV")
-    assert name == "docs.tagged.csv"
-    rows = list(csv.reader(table.splitlines()))
-    assert rows[0] == ["id", "labels", "names", "scores"]
-    assert [row[1].split(";") for row in rows[1:]] == [[tag.label for tag in t] for t in expected]
+    table, _ = downloaded(page, form)
+    rows = list(csv.reader(table.splitlines(), delimiter=separator))
+    assert rows[0] == ["id", "more", *added]
 
 
 def test_an_id_may_be_nought(look, tmp_path):
@@ -244,8 +252,9 @@ def test_an_id_may_be_nought(look, tmp_path):
     path.write_text('{"id": 0, "text": "apples"}\n{"id": "", "text": "cars"}\n', "utf-8")
     page = look().page
     tagged_file(page, path)
+    assert page.locator("tbody td:first-child").all_inner_texts() == ["0", "2"]
     lines, _ = downloaded(page, "JSON lines")
-    assert [json.loads(line)["id"] for line in lines.splitlines()] == ["0", "2"]
+    assert [json.loads(line)["id"] for line in lines.splitlines()] == [0, ""]
 
 
 def test_a_file_that_is_refused_does_not_leave_the_one_before(look, tmp_path):
@@ -267,14 +276,14 @@ def test_a_first_row_that_names_no_texts_is_told(look, tmp_path):
     page.get_by_text("The first row is taken for the names of the columns").wait_for()
 
 
-def test_a_spreadsheet_computes_nothing(look, tmp_path):
+def test_cells_of_the_user_stay_as_they_are(look, tmp_path):
     path = tmp_path / "docs.csv"
     path.write_text('id,text\n+1,"=HYPERLINK(""http://example.org"")"\n', "utf-8")
     page = look().page
     tagged_file(page, path)
     table, _ = downloaded(page, "CSV")
     row = list(csv.reader(table.splitlines()))[1]
-    assert row[:2] == ["'+1", '\'=HYPERLINK("http://example.org")']
+    assert row[:2] == ["+1", '=HYPERLINK("http://example.org")']  # the user's own
     lines, _ = downloaded(page, "JSON lines")
     assert json.loads(lines)["text"] == '=HYPERLINK("http://example.org")'
 
@@ -300,7 +309,8 @@ def test_what_is_refused_is_named_and_the_rest_is_tagged(look, tmp_path):
     assert "2,001 characters" in refused[2]
     assert "not JSON" in refused[3]
     lines, _ = downloaded(page, "JSON lines")
-    assert [json.loads(line)["id"] for line in lines.splitlines()] == ["1", "own", "7"]
+    assert [json.loads(line).get("id") for line in lines.splitlines()] == [None, "own", None]
+    assert page.locator("tbody td:first-child").all_inner_texts() == ["1", "own", "7"]
     assert all("400" in said for said in seen.complaints)  # the browser's own
     seen.complaints.clear()
 
@@ -318,18 +328,19 @@ def test_many_rows_can_be_stopped_and_gone_on_with(look, tmp_path):
     assert page.locator("tbody tr").count() == 200
     lines, _ = downloaded(page, "JSON lines")
     found = [json.loads(line) for line in lines.splitlines()]
-    assert [each["id"] for each in found] == [str(i) for i in range(1, 10_001)]
-    assert found[-1]["text"] == "apples and car 9999"
+    assert [each["text"] for each in found] == [f"apples and car {i}" for i in range(10_000)]
 
 
 BAD_FILES = [
-    ("docs.csv", b"text\n\xff\xfe\n", "not UTF-8"),
+    ("docs.csv", b"text\n\xff\xfe\0\n", "no text file"),
+    ("docs.xlsx", b"PK and no more", "cannot be read as .xlsx"),
+    ("docs.xlsx", b"\xd0\xcf\x11\xe0 and so on", "has a password, or is an old .xls"),
     ("docs.csv", b"", "It is empty"),
     ("docs.txt", b" \n", "It is empty"),
     ("docs.csv", b"text,labels\n", "no documents"),
     ("docs.csv", b'text\nfine\n"never closed\n', "Row 3 opens a quotation mark"),
     ("docs.txt", b"x" * (LENGTH + 1), "2,001 characters; this server takes 2,000"),
-    ("docs.pdf", b"%PDF-1.4", ".txt, .csv, .tsv and .jsonl"),
+    ("docs.pdf", b"%PDF-1.4", ".txt, .csv, .tsv, .jsonl and .xlsx"),
 ]
 
 

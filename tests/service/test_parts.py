@@ -18,7 +18,8 @@ def plain_search(space, beginning):
     """The same by trying every name."""
     wanted = f" {_plain(beginning)}"
     counts = [*space.counts.tolist(), *[0] * (len(space) - space.n_labels)]
-    order = sorted(range(len(space)), key=lambda i: -counts[i])
+    exact = [f" {_plain(name)}" == wanted for name in space.names]
+    order = sorted(range(len(space)), key=lambda i: (not exact[i], -counts[i]))
     return [i for i in order if wanted in f" {_plain(space.names[i])}"] if wanted != " " else []
 
 
@@ -41,6 +42,15 @@ def test_a_search_finds_ids_too():
     search = LabelSearch(space)
     assert search.find("CS.d", 0, 9) == [0]
     assert search.find("cs", 0, 9) == [1, 0]
+    assert search.find("cs ds", 0, 9) == [0]
+
+
+def test_what_is_exactly_a_name_or_an_id_comes_before_what_is_frequent():
+    names = ["Energy policy", "Energy", "Nuclear energy"]
+    space = LabelSpace(["energy", "a", "b"], [1, 2, 3], 3, names=names)
+    assert LabelSearch(space).find("energy", 0, 9) == [1, 0, 2]
+    assert LabelSearch(space).find("energy", 1, 1) == [0]
+    assert LabelSearch(space).find("energ", 0, 9) == [2, 1, 0]
 
 
 def test_settings_reach_workers_as_they_are():

@@ -7,7 +7,7 @@ import { several } from "./wording.js";
 /**
  * Return the field and its list.
  *
- * `find(query)` resolves to options `{ text, content }`, where `text` is what the field must hold
+ * `find(query)` resolves to options `{ texts, content }`, where `texts` are what the field may hold
  * to mean the option; `take(option)` is called with the one that was chosen.
  */
 export function combobox({ label, find, take }) {
@@ -75,7 +75,8 @@ export function combobox({ label, find, take }) {
 
   function enter() {
     const typed = input.value.trim().toLowerCase();
-    const exact = options.filter(({ text }) => text?.toLowerCase() === typed);
+    const exact = options.filter(({ texts }) =>
+      texts.some((text) => text.toLowerCase() === typed));
     if (active >= 0) choose(options[active]);
     else if (exact.length === 1) choose(exact[0]);
     else if (options.length === 1) choose(options[0]);

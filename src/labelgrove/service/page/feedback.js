@@ -134,7 +134,7 @@ async function suggestions(query, model) {
     .catch(() => ({ labels: [] }));
   const same = (text) => text.toLowerCase() === query.toLowerCase();
   const options = labels.map((label) => ({
-    label, text: label.name,
+    label, texts: [...new Set([label.name, label.label])],
     content: entry(label),
   }));
   if (labels.some(({ name, label }) => same(name) || same(label))) return options;
@@ -142,7 +142,7 @@ async function suggestions(query, model) {
   const name = query.replace(/\s+/g, " ");
   const label = { label: name, name, isNew: true };
   const content = ["Add as new label: ", el("b", { dir: "auto" }, name)];
-  return [...options, { label, text: null, content }];
+  return [...options, { label, texts: [], content }];
 }
 
 function summary(verdicts, before) {

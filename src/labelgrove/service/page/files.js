@@ -1,79 +1,124 @@
-// Files that the user chose or dropped: read here, in the browser.
+// Files that the user chose or dropped: read here, in the browser, and asked about in a card.
 
 import { el, icon, words } from "./dom.js";
+import { decoded, ENCODINGS } from "./encodings.js";
 import { Problem } from "./problems.js";
-import { documentsOf, readTable } from "./tables.js";
+import { documentsOf, readTable, SEPARATORS } from "./tables.js";
 import { beginning, several, size } from "./wording.js";
+import { readWorkbook } from "./workbook.js";
 
 const LARGEST = 200e6; // bytes; what is read must fit into the browser's memory
-const KINDS = { csv: "csv", tsv: "tsv", tab: "tsv", jsonl: "jsonl", ndjson: "jsonl" };
+const KINDS = {
+  csv: "csv", tsv: "tsv", tab: "tsv", jsonl: "jsonl", ndjson: "jsonl", xlsx: "xlsx", xlsm: "xlsx",
+};
 
-/** Read a file: `{ text }` of a plain one, `{ name, bytes, table }` of one with many documents. */
-export async function readFile(file) {
+/**
+ * Read a file: `{ text }` of a plain one, `{ file, how, note, table }` of one with many documents.
+ *
+ * `how` may have `encoding`, `separator`, `header` and `sheet`; what is missing is found out.
+ */
+export async function readFile(file, how = {}) {
   const ending = file.name.split(".").pop().toLowerCase();
   const plain = ending === "txt" || (!KINDS[ending] && file.type.startsWith("text/"));
   if (!plain && !KINDS[ending]) {
-    throw new Problem("This page reads .txt, .csv, .tsv and .jsonl. Save it as one of these.");
+    throw new Problem("This page reads .txt, .csv, .tsv, .jsonl and .xlsx. Save it as one of these.");
   }
   if (file.size > LARGEST) {
     throw new Problem(`It has ${size(file.size)}, more than the ${size(LARGEST)} that this page `
       + "reads. Split it, or use the command “labelgrove tag”.");
   }
-  const text = await decoded(file);
-  if (!text.trim()) throw new Problem("It is empty.");
-  if (plain) return { text };
-  return { name: file.name, bytes: file.size, table: await readTable(text, KINDS[ending]) };
-}
-
-async function decoded(file) {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const reader = file.stream().getReader();
-  const parts = [];
-  for (;;) {
-    const { done, value } = await reader.read();
-    try {
-      parts.push(done ? decoder.decode() : decoder.decode(value, { stream: true }));
-    } catch {
-      throw new Problem("It is not UTF-8. Save it as UTF-8; in a spreadsheet choose “CSV UTF-8”.");
-    }
-    if (done) return parts.join("");
+  if (KINDS[ending] === "xlsx") {
+    const table = await readWorkbook(file, how);
+    return { file, how: { ...how, sheet: table.sheet }, note: "", table };
   }
+  const { text, encoding, note, damaged } = await decoded(file, how.encoding);
+  if (!text.trim()) throw new Problem("It is empty.");
+  const named = /^(.*\t)?"?text"?(\t|\r?\n)/i.test(text); // as Excel saves “Unicode text”
+  if (plain && !(ending === "txt" && named && text.includes("\t"))) return { text };
+  const table = await readTable(text, KINDS[ending] ?? "tsv", { ...how, damaged });
+  return { file, how: { ...how, encoding }, note, table };
 }
 
 const holdsTexts = (rows, column) => rows.some(({ cells }) => typeof cells?.[column] === "string");
 
+function choice(id, title, options, value, onchange) {
+  const menu = el("select", { id, onchange }, Object.entries(options).map(([each, name]) =>
+    el("option", { value: each }, name)));
+  menu.value = value;
+  return el("div", {}, el("label", { for: id }, title), menu);
+}
+
 /**
- * Show which file is read, and ask for its column of texts.
+ * Show which file is read and how, and ask for its columns.
  *
- * `chosen(documents)` is called with the documents, or with null while no column is chosen.
+ * `chosen(documents, column, ids)` is called with the documents, or with null while no column of
+ * texts is chosen; `again(how)` where the file is to be read in another way; `away()` to put it away.
+ * `kept` has the `column` and `ids` that were chosen before.
  */
-export function fileCard({ name, bytes, table }, { chosen, away }) {
+export function fileCard({ file, how, note, table }, { chosen, again, away, kept }) {
   const { columns, rows, unit } = table;
+  const named = (name) => columns.findIndex((column) => column.trim().toLowerCase() === name);
   const menu = el("select", { id: "column", onchange: choose },
     el("option", { value: "" }, "choose one …"),
     columns.map((column, i) => holdsTexts(rows, i) && el("option", { value: i }, column)));
-  const found = columns.findIndex((column) => column.toLowerCase() === "text");
+  const ids = el("select", { id: "id-column", onchange: choose },
+    el("option", { value: -1 }, "none: rows are numbered"),
+    columns.map((column, i) => el("option", { value: i }, column)));
+  ids.value = named("id");
+  const found = named("text");
   if (found >= 0) menu.value = found;
   else if (menu.length === 2) menu.selectedIndex = 1;
+  if (kept) [menu.value, ids.value] = [kept.column, kept.ids];
   const preview = el("blockquote", { dir: "auto" });
   const hint = el("p", { class: "hint" },
     "No column is called “text”. Choose the one with the texts.",
-    unit === "row" && " The first row is taken for the names of the columns.");
+    unit === "row" && table.header && " The first row is taken for the names of the columns.");
 
-  function choose() {
-    const documents = menu.value === "" ? null : documentsOf(table, Number(menu.value));
+  function choose(event) {
+    const column = menu.value === "" ? -1 : Number(menu.value);
+    const documents = column < 0 ? null : documentsOf(table, column, Number(ids.value));
     const first = documents?.find(({ text }) => text);
-    hint.hidden = documents !== null && found >= 0;
+    hint.hidden = documents !== null && Boolean(found >= 0 || kept || event);
     preview.hidden = !first;
     preview.textContent = first ? beginning(first.text, 200) : "";
-    chosen(documents);
+    chosen(documents, column, Number(ids.value));
   }
 
+  const bad = rows.filter(({ problem }) => problem).length;
   choose();
   return [
     el("div", { class: "file-name" }, icon("file"),
-      el("div", {}, words(name), el("small", {}, `${several(rows.length, unit)}, ${size(bytes)}`)),
+      el("div", {}, words(file.name), el("small", {},
+        `${several(rows.length, unit)}, ${size(file.size)}`,
+        bad > 0 && `, ${several(bad, "bad row")}`)),
       el("button", { type: "button", class: "plain", onclick: away }, "Put away")),
+    note && el("p", { class: "note" }, note),
     el("label", { for: "column" }, "Column with the texts"), menu, hint, preview,
-  ];
+    el("label", { for: "id-column" }, "Column with the ids"), ids,
+    reading({ how, note, table }, again),
+  ].filter(Boolean);
+}
+
+/** What was found out about the file, to be corrected where it is wrong. */
+function reading({ how, note, table }, again) {
+  const { kind, header, separator, sheets } = table;
+  const asked = [];
+  if (kind === "csv" || kind === "tsv") {
+    asked.push(choice("separator", "Cells are separated by", SEPARATORS, separator,
+      (event) => again({ ...how, separator: event.target.value })));
+  }
+  if (kind !== "xlsx") {
+    asked.push(choice("encoding", "Encoding", ENCODINGS, how.encoding,
+      (event) => again({ ...how, encoding: event.target.value })));
+  } else if (sheets.length > 1) {
+    asked.push(choice("sheet", "Sheet", Object.fromEntries(sheets.map((name) => [name, name])),
+      how.sheet, (event) => again({ ...how, sheet: event.target.value })));
+  }
+  if (kind !== "jsonl") {
+    const box = el("input", { type: "checkbox", id: "header", checked: header,
+      onchange: () => again({ ...how, header: box.checked }) });
+    asked.push(el("label", { class: "check" }, box, "The first row has the names of the columns"));
+  }
+  return el("details", { class: "reading", open: Boolean(note) },
+    el("summary", {}, "How the file is read"), asked);
 }

@@ -3,14 +3,19 @@
 import { tagged } from "./batches.js";
 import { byId, el, words } from "./dom.js";
 import { showProblem } from "./problems.js";
-import { asCsv, asJsonLines, breath } from "./tables.js";
+import { breath } from "./tables.js";
+import { asJsonLines, asTable } from "./downloads.js";
 import { beginning, number, percent, several } from "./wording.js";
 
 const SHOWN = 200; // rows of the table, and of the list of what was refused
 const STEP = 100; // milliseconds between two looks at the progress
 
-/** Return a view of a run and what starts, or goes on with, it. */
-export function newRun(documents, { name, unit, asked, limits }) {
+/**
+ * Return a view of a run and what starts, or goes on with, it.
+ *
+ * `table` is what was read, `column` the one with the texts, `title` what the results are of.
+ */
+export function newRun(documents, { name, table, column, title, asked, limits }) {
   const results = new Map(); // document -> labels
   const refused = new Map(); // document -> why
   const said = byId("said");
@@ -22,12 +27,14 @@ export function newRun(documents, { name, unit, asked, limits }) {
     el("summary"), el("ul"));
   const body = el("tbody");
   const texts = el("input", { type: "checkbox", checked: true });
+  const form = table.kind === "tsv" ? ["TSV", "tsv"] : ["CSV", "csv"];
   const downloads = el("div", { class: "downloads", hidden: true },
-    ...[["CSV", "csv", asCsv], ["JSON lines", "jsonl", asJsonLines]].map(([title, ending, write]) =>
+    ...[[...form, asTable], ["JSON lines", "jsonl", asJsonLines]].map(([what, ending, write]) =>
       el("button", { type: "button", onclick: () => download(ending, write) },
-        `Download ${title}`)),
-    el("label", { class: "check" }, texts, "with the texts"));
-  const view = el("div", { class: "run" },
+        `Download ${what}`)),
+    el("label", { class: "check" }, texts, "with the texts"),
+    el("small", { class: "quiet" }, "Your columns, and the labels behind them."));
+  const view = el("div", { class: "run" }, el("p", { class: "quiet", dir: "auto" }, title),
     el("div", { class: "going" }, gauge, counted, button), problem, bad, downloads,
     el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "The first results" },
       el("table", {},
@@ -97,7 +104,7 @@ export function newRun(documents, { name, unit, asked, limits }) {
     bad.hidden = false;
     bad.querySelector("summary").textContent = `${several(refused.size, "document")} refused`;
     if (refused.size <= SHOWN) {
-      const line = `${unit} ${number(document.place)}: ${reason}`;
+      const line = `${table.unit} ${number(document.place)}: ${reason}`;
       bad.querySelector("ul").append(el("li", { dir: "auto" }, line));
     }
   }
@@ -110,9 +117,10 @@ export function newRun(documents, { name, unit, asked, limits }) {
 
   function download(ending, write) {
     const done = documents.filter((each) => results.has(each))
-      .map((each) => ({ id: each.id, text: each.text, labels: results.get(each) }));
+      .map((each) => [each, results.get(each)]);
+    const content = write(table, done, texts.checked ? -1 : column);
     const link = el("a", {
-      href: URL.createObjectURL(new Blob(write(done, texts.checked), { type: "text/plain" })),
+      href: URL.createObjectURL(new Blob(content, { type: "text/plain" })),
       download: `${name.replace(/\.\w+$/, "")}.tagged.${ending}`,
     });
     link.click();

@@ -1,20 +1,60 @@
-// Tables of texts: CSV, TSV and JSON lines, read and written.
+// Tables of texts: CSV, TSV and JSON lines, read row by row. Writing them is in downloads.js.
 
 import { Problem } from "./problems.js";
 
 const AT_ONCE = 2000; // rows between breaths: the page stays alive while it reads
+const FIRST = 50; // rows that tell what separates cells
+const BAD = "\ufffd"; // stands for bytes that could not be decoded
+export const SEPARATORS = { ",": "commas", ";": "semicolons", "\t": "tabs" };
 
 export const breath = () => new Promise((done) => setTimeout(done));
 
 /**
- * Read a table: `{ columns, rows, unit }`, rows being `{ place, cells }` or `{ place, problem }`.
+ * Read a table: `{ kind, columns, head, rows, unit, separator, header }`.
  *
- * A place is the row as a spreadsheet counts (the header is the first), or the line of JSON.
+ * Columns without a name have one in `columns`; `head` is what the first row says.
+ * A row is `{ place, cells }` (of JSON also `values`), or `{ place, problem }`. A place is the row
+ * as a spreadsheet counts (the header is the first), or the line of JSON.
  */
-export async function readTable(text, kind) {
-  const found = await (kind === "jsonl" ? readLines(text) : readRows(text, kind));
-  if (!found.rows.length) throw new Problem("There are no documents in it.");
-  return found;
+export async function readTable(text, kind, { separator, header = true, damaged = false } = {}) {
+  const mark = separator ?? (kind === "tsv" ? "\t" : kind === "jsonl" ? "," : separatorOf(text));
+  const found = kind === "jsonl" ? await readLines(text)
+    : await tableOf(records(text, mark), header);
+  checkRows(found.rows);
+  if (damaged) for (const row of found.rows) markDamage(row);
+  return { ...found, kind, separator: mark, header };
+}
+
+/** Lists of cells become a table; null and blank ones are passed over, those of another width bad. */
+export async function tableOf(lists, header) {
+  const rows = [];
+  let [columns, head] = [null, []];
+  let place = 0;
+  for (const cells of lists) {
+    place++;
+    if (place % AT_ONCE === 0) await breath();
+    if (!cells || (cells.length === 1 && !cells[0].trim())) continue; // an empty line
+    if (!columns) {
+      head = cells;
+      columns = cells.map((name, i) => (header && name.trim()) || `column ${i + 1}`);
+      if (header) continue;
+    }
+    if (cells.length === columns.length) rows.push({ place, cells });
+    else {
+      const problem = `has ${cells.length} cells, and the first row has ${columns.length}`;
+      rows.push({ place, problem });
+    }
+  }
+  return { columns: columns ?? [], head, rows, unit: "row" };
+}
+
+export function checkRows(rows) {
+  if (!rows.length) throw new Problem("There are no documents in it.");
+}
+
+function markDamage(row) {
+  if (!row.cells?.some((cell) => typeof cell === "string" && cell.includes(BAD))) return;
+  row.problem = "has bytes of another encoding";
 }
 
 /** Return the rows of a CSV text as lists of cells; quoted cells may hold anything. */
@@ -51,27 +91,32 @@ function closing(text, at) {
   return end;
 }
 
-async function readRows(text, kind) {
-  const separator = kind === "tsv" ? "\t" : separatorOf(text);
-  const rows = [];
-  let columns = null;
-  let place = 0;
-  for (const cells of records(text, separator)) {
-    place++;
-    if (place % AT_ONCE === 0) await breath();
-    if (cells.length === 1 && !cells[0].trim()) continue; // an empty line
-    if (!columns) columns = cells.map((name, i) => name.trim() || `column ${i + 1}`);
-    else rows.push({ place, cells });
-  }
-  return { columns: columns ?? [], rows, unit: "row" };
-}
-
 /** Spreadsheets of half the world separate by semicolons and still say .csv. */
 function separatorOf(text) {
-  const heads = [",", ";", "\t"].map((mark) => [mark, records(text, mark).next().value]);
-  const withText = heads.find(([, cells]) =>
-    cells.some((cell) => cell.trim().toLowerCase() === "text"));
-  return (withText ?? heads.find(([, cells]) => cells.length > 1) ?? heads[0])[0];
+  const heads = Object.keys(SEPARATORS).map((mark) => [mark, beginning(text, mark)]);
+  const withText = heads.find(([, [first = []]]) =>
+    first.some((cell) => cell.trim().toLowerCase() === "text"));
+  if (withText) return withText[0];
+  return heads.reduce((best, each) => (evenness(each[1]) > evenness(best[1]) ? each : best))[0];
+}
+
+function beginning(text, mark) {
+  const rows = [];
+  try {
+    for (const cells of records(text, mark)) {
+      if (rows.push(cells) === FIRST) break;
+    }
+  } catch { /* a quotation mark is never closed, as is told when all is read */ }
+  return rows;
+}
+
+/** The share of rows with as many cells as the first; a blank behind a mark is as in a sentence. */
+function evenness(rows) {
+  const width = rows[0]?.length ?? 0;
+  if (width < 2) return 0;
+  const even = rows.filter((cells) => cells.length === width).length;
+  const spoken = rows.filter((cells) => cells.slice(1).some((cell) => cell.startsWith(" "))).length;
+  return (even - spoken / 2) / rows.length;
 }
 
 async function readLines(text) {
@@ -96,46 +141,25 @@ async function readLines(text) {
     for (const name of Object.keys(values)) if (!columns.has(name)) columns.set(name, columns.size);
     const cells = [];
     for (const [name, value] of Object.entries(values)) cells[columns.get(name)] = value;
-    rows.push({ place, cells });
+    rows.push({ place, cells, values });
   }
-  return { columns: [...columns.keys()], rows, unit: "line" };
+  const names = [...columns.keys()];
+  return { columns: names, head: names, rows, unit: "line" };
 }
 
 /**
- * Return the documents of a table: `{ id, place, text }`, or `{ id, place, problem }`.
+ * Return the documents of a table: `{ id, place, text, row }`, or `{ id, place, problem }`.
  *
  * As `labelgrove tag` does, one without an id gets its number, counted from 1.
  */
-export function documentsOf({ columns, rows }, column) {
-  const ids = columns.findIndex((name) => name.toLowerCase() === "id");
-  return rows.map(({ place, cells, problem }, i) => {
+export function documentsOf({ columns, rows }, column, ids) {
+  return rows.map((row, i) => {
+    const { place, cells, problem } = row;
     const given = cells?.[ids] ?? "";
     const id = String(given === "" ? i + 1 : given);
     if (problem) return { id, place, problem };
     const text = cells[column];
-    return typeof text === "string" ? { id, place, text }
+    return typeof text === "string" ? { id, place, text, row }
       : { id, place, problem: `has no text in “${columns[column]}”` };
   });
 }
-
-/** Return results as CSV: a row for each document, labels, names and scores in one cell each. */
-export function asCsv(results, withTexts) {
-  // labelgrove reads labels that are separated by ; or by |
-  const taken = results.some(({ labels }) =>
-    labels.some(({ label, name }) => (label + name).includes(";")));
-  const between = taken ? "|" : ";";
-  const cell = (text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  // a spreadsheet would compute what begins like a formula
-  const plain = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-  const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
-  const head = ["id", ...(withTexts ? ["text"] : []), "labels", "names", "scores"];
-  const mark = "\ufeff"; // without it Excel takes UTF-8 for something else
-  return [mark, line(head), ...results.map(({ id, text, labels }) => line([
-    ...[id, ...(withTexts ? [text] : [])].map(plain),
-    ...["label", "name"].map((part) => plain(labels.map((each) => each[part]).join(between))),
-    labels.map(({ score }) => score).join(between),
-  ]))];
-}
-
-export const asJsonLines = (results, withTexts) => results.map(({ id, text, labels }) =>
-  `${JSON.stringify({ id, ...(withTexts && { text }), labels })}\n`);

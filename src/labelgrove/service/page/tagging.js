@@ -15,7 +15,8 @@ import { listed, percent, several } from "./wording.js";
 const [form, area, go, second, threshold, clear] =
   ["tag-form", "text", "go", "second", "threshold", "clear"].map(byId);
 const [said, problem, result] = ["said", "tag-problem", "result"].map(byId);
-let file = null; // `{ name, table, documents }` where a file is what is tagged
+let file = null; // what `readFile` gave, with its `documents`, where a file is what is tagged
+let files = 0; // how many were read
 let run = null; // the last file that was tagged
 let asking = null; // the call that is under way
 let shown = null; // `{ text, settings }` that the labels on the page are of
@@ -72,14 +73,18 @@ function welcome() {
         "with how likely each is."),
       el("li", {}, "Open a label to see which words spoke for it."),
       el("li", {}, "Or drop a file with many texts, ",
-        "and take the labels home as CSV or JSON lines."))));
+        "and take it home with the labels, as CSV or JSON lines."))));
 }
 
 function textChanged() {
   clear.hidden = file !== null || !area.value;
   const other = file !== null || area.value !== shown?.text;
   const stale = shown !== null && (other || settings() !== shown.settings);
-  result.classList.toggle("stale", stale || Boolean(run && file && file !== run.file));
+  const old = run !== null && run.of !== fileSettings();
+  result.classList.toggle("stale", stale || old);
+  if (old && !run.isBusy()) {
+    said.textContent = "The file or what is asked for has changed: these labels are of before.";
+  }
   if (stale && !file) {
     said.textContent = other ? "The text has changed: these labels are of the one before."
       : "What is asked for has changed: press Tag to ask again.";
@@ -89,6 +94,9 @@ function textChanged() {
 /** All that is asked beside the text, to know whether it has changed. */
 const settings = () => JSON.stringify(
   [served.chosen?.name, second.value, byId("k").value, threshold.value, byId("least").value]);
+
+/** The same where a file is tagged: which one, how it is read, and its columns. */
+const fileSettings = () => JSON.stringify([file?.number, file?.column, file?.ids, settings()]);
 
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
@@ -182,11 +190,16 @@ function tagFile(asked) {
   }
   shown = null;
   result.classList.remove("stale");
+  const { table, column } = file;
+  const columns = `column “${table.columns[column]}”`;
+  const least = asked.threshold === null ? "no threshold" : `threshold ${asked.threshold}`;
+  const how = `${several(asked.k, "label")} at most, ${least}`;
   run = newRun(file.documents, {
-    name: file.name, unit: file.table.unit, limits: served.limits,
+    name: file.file.name, table, column, limits: served.limits,
+    title: `${file.file.name}, ${columns}, by ${served.chosen.name}: ${how}.`,
     asked: { ...asked, model: served.chosen.name },
   });
-  run.file = file;
+  run.of = fileSettings();
   result.replaceChildren(run.view);
   bringIntoView();
   run.start();
@@ -242,20 +255,43 @@ async function take(files) {
   }
 }
 
-function useFile(found) {
+function useFile(found, kept) {
   file = found;
+  file.number = ++files; // the same file, read in another way, is another one
   const card = fileCard(found, {
+    kept,
     away: useText,
-    chosen(documents) {
-      file.documents = documents;
-      go.textContent = documents ? `Tag ${several(documents.length, "document")}` : "Tag";
+    again: readAgain,
+    chosen(documents, column, ids) {
+      Object.assign(file, { documents, column, ids });
+      const count = documents?.filter(({ problem: bad }) => !bad).length;
+      go.textContent = documents ? `Tag ${several(count, "document")}` : "Tag";
+      if (run) textChanged();
     },
   });
   byId("source-file").replaceChildren(...card);
   showSource();
   const { rows, unit } = found.table;
-  said.textContent = `${found.name} is read: ${several(rows.length, unit)}.`;
+  said.textContent = `${found.file.name} is read: ${several(rows.length, unit)}.`;
   byId("column").focus();
+}
+
+/** Read the same file in another way, such as in another encoding; a failure leaves it as it was. */
+async function readAgain(how) {
+  const before = file;
+  problem.replaceChildren();
+  try {
+    if (run?.isBusy()) throw new Problem("Wait until the file is tagged, or cancel that.");
+    const found = await readFile(before.file, how);
+    if (file !== before) return;
+    const same = before.documents && found.table.columns.length === before.table.columns.length;
+    useFile(found, same && before);
+    byId("source-file").querySelector("details").open = true;
+  } catch (error) {
+    if (file !== before) return;
+    useFile(before, before.documents && before);
+    showProblem(problem, error, `${before.file.name}: `);
+  }
 }
 
 function useText() {

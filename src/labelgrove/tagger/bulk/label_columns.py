@@ -19,7 +19,7 @@ DIGITS = 4  # of a score that people read
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet calculates a cell that begins so
 
 
-class LabelColumns:
+class SuggestionColumns:
     """What is written of labels: one column of lists, or two or three of texts.
 
     Parameters

@@ -17,7 +17,7 @@ from labelgrove.corpus import Corpus
 from labelgrove.corpus.row_survey import surveyed
 from labelgrove.corpus.row_writers import row_writer, written_layout
 from labelgrove.corpus.source_rows import Row, layout_of, rows_of
-from labelgrove.tagger.bulk.label_columns import LabelColumns, layout_for_labels
+from labelgrove.tagger.bulk.label_columns import SuggestionColumns, layout_for_labels
 from labelgrove.tagger.tagger import Tagger
 
 
@@ -102,7 +102,7 @@ def tag_file(
     if note:
         shown.say(note)
     taken = layout.columns or next((tuple(row) for _, row in rows_of(corpus)), ())
-    labels = LabelColumns(tagger.labels_, layout, separator, taken)
+    labels = SuggestionColumns(tagger.labels_, layout, separator, taken)
     waiting: deque[Row] = deque()  # rows of the documents in the tagger's batch
     documents = 0
     with (
