@@ -36,6 +36,7 @@ from labelgrove.cli.tune import tune
 from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
 
 LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
+NAMES = {"next_documents": "next"}  # a function of that name would hide Python's own
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
 app = typer.Typer(
@@ -97,6 +98,7 @@ for command in (
     learn,
     audit,
     retrain,
+    next_documents,
     combine,
     tune,
     serve,
@@ -104,8 +106,7 @@ for command in (
     sign,
     models,
 ):
-    app.command()(_guarded(command))
-app.command("next")(_guarded(next_documents))
+    app.command(NAMES.get(command.__name__))(_guarded(command))
 
 
 def _version(shown: bool) -> None:
