@@ -73,6 +73,25 @@ def test_the_same_call_makes_the_same_file(tagger, pool, tmp_path):
     assert len(files[0].read_text().splitlines()) == 50
 
 
+def test_the_result_as_json(tagger, pool, tmp_path):
+    queue = tmp_path / "queue.jsonl"
+    call = ("next", tagger, pool, "-n", "3", "--by", "uncertainty", "--out", queue, "--json", "-")
+    done = json.loads(called(*call, "-q").stdout)
+    scores = done.pop("scores")
+    assert scores == sorted(scores, reverse=True)
+    assert done == {
+        "file": str(queue),
+        "folder": str(tagger),
+        "pool": str(pool),
+        "by": "uncertainty",
+        "documents": 3,
+        "read": 401,
+        "considered": 400,
+        "known": 0,
+        "empty": 1,
+    }
+
+
 def test_what_was_judged_is_not_chosen_again(tagger, pool, data, tmp_path):
     folder, first, second = (tmp_path / name for name in ("tagger", "1.jsonl", "2.jsonl"))
     Tagger.load(tagger).save(folder)

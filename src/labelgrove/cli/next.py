@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelgrove.cli import options
+from labelgrove.cli import json_file, options
 from labelgrove.cli.terminal import show
 from labelgrove.core.errors import InputError
 
@@ -72,6 +72,7 @@ def next_documents(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the file, and the labels filled in there.")
     ] = False,
+    json_to: json_file.Option = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     require_signature: options.RequireSignature = None,
@@ -92,6 +93,7 @@ def next_documents(
         raise typer.BadParameter(f"expected [DIR] POOL, got {len(sources)} files: give one pool")
     *folders, pool = sources
     folder = folders[0] if folders else None
+    json_file.check(json_to)
     _check_queue(queue, overwrite)
     if folder is not None and labels is not None:
         raise typer.BadParameter(f"{folder} has names of its labels: --labels is for no tagger")
@@ -110,7 +112,9 @@ def next_documents(
     if not batch.documents:
         raise InputError(f"there is nothing to choose from in {pool}: {_left_out(batch)}")
     _write(queue, batch)
-    _tell(batch, n, queue, folder)
+    json_file.write(json_to, _record(batch, queue, folder, pool))
+    if not json_file.alone(json_to):
+        _tell(batch, n, queue, folder)
 
 
 def _check_queue(queue: Path, overwrite: bool) -> None:
@@ -175,6 +179,23 @@ def _write(queue: Path, batch: NextBatch) -> None:
         options.write_output(queue, as_table(batch))
     else:
         write_review(queue, as_review_items(batch))
+
+
+def _record(batch: NextBatch, queue: Path, folder: Path | None, pool: Path) -> dict[str, Any]:
+    """Return what was chosen among what as plain values, for JSON."""
+    found = batch.sample
+    return {
+        "file": str(queue),
+        "folder": None if folder is None else str(folder),
+        "pool": str(pool),
+        "by": batch.by,
+        "documents": len(batch),
+        "read": found.read,
+        "considered": len(found.documents),
+        "known": found.known,
+        "empty": found.empty,
+        "scores": [round(chosen.score, 6) for chosen in batch],
+    }
 
 
 def _tell(batch: NextBatch, wanted: int, queue: Path, folder: Path | None) -> None:
