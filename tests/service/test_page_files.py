@@ -26,7 +26,9 @@ def served(tmp_path_factory, browser):
         [[FORMULA], [ODD], [ODD]] * 8,
     )
     Tagger("bonsai", validation=0).fit(texts, labels).save(place / "tagger")
-    with serving(place / "tagger", "--feedback", place, "--quiet") as service:
+    (place / "public.txt").write_text("omena   ja <b>piirakka</b>\n\n" + "auto\n" * 9, "utf-8")
+    examples = ("--examples", place / "public.txt")
+    with serving(place / "tagger", "--feedback", place, "--quiet", *examples) as service:
         service.feedback = place
         yield service
 
@@ -191,3 +193,11 @@ def test_a_label_that_is_hard_to_write_is_shown_added_and_saved(page, served):
     (path,) = served.feedback.glob("*.jsonl")
     saved = json.loads(path.read_text("utf-8").splitlines()[-1])
     assert saved["labels"] == [other]
+
+
+def test_examples_are_the_texts_that_were_named(page):
+    buttons = page.locator(".examples button")
+    assert buttons.all_inner_texts() == ["omena ja <b>piirakka</b>", *["auto"] * 4]
+    buttons.first.click()
+    page.locator(".ranking").wait_for()
+    assert page.input_value("#text") == "omena ja <b>piirakka</b>"

@@ -40,6 +40,14 @@ def serve(
         ),
     ] = None,
     no_feedback: Annotated[bool, typer.Option("--no-feedback", help="Take no feedback.")] = False,
+    examples: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of texts: the page offers the first 5 to try, and shows them to everybody "
+            "who may use it. A tagger holds no texts to show.",
+            show_default=False,
+        ),
+    ] = None,
     api_keys: Annotated[
         Path | None,
         typer.Option(
@@ -155,6 +163,7 @@ def serve(
         is_loopback,
         name_taggers,
         own_names,
+        read_examples,
         read_keys,
     )
     from labelgrove.tagger.feedback import feedback_file
@@ -181,6 +190,7 @@ def serve(
             rate=rate,
         ),
         keys=read_keys(api_keys) if api_keys else (),
+        examples=read_examples(examples) if examples else (),
         hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
         addresses=not allow_host and not near,
         signed_by=str(require_signature.resolve()) if require_signature else None,

@@ -148,7 +148,8 @@ def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
             for queue in taggers.queues()
         ]
         told = {name: getattr(limits, name) for name in ("body", "texts", "length", "seconds")}
-        return _json(to_json({"models": cards, "limits": told}))
+        examples = taggers.settings.examples
+        return _json(to_json({"models": cards, "limits": told, "examples": examples}))
 
 
 def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:

@@ -273,6 +273,7 @@ class ModelsAnswer(BaseModel):
 
     models: list[ModelCard]
     limits: ServedLimits
+    examples: list[str] = Field([], description="Texts to try, of 'labelgrove serve --examples'.")
 
 
 class FeedbackAnswer(BaseModel):

@@ -9,13 +9,18 @@ import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from labelgrove.core.errors import InputError
+from labelgrove.corpus import read_corpus
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHORTEST_KEY = 16  # characters
+EXAMPLES = 5  # texts that the page offers to try
+EXAMPLE = 500  # characters of one
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,8 @@ class Settings:
         Process that started the workers, 0 for none: they end when it does.
     signed_by
         File of the public key that must have signed every tagger; None for no signature.
+    examples
+        Texts that the page offers to try.
     """
 
     taggers: tuple[tuple[str, str], ...]
@@ -119,6 +126,7 @@ class Settings:
     terminal: bool = False
     supervisor: int = 0
     signed_by: str | None = None
+    examples: tuple[str, ...] = ()
 
     def snapshot_place(self, name: str) -> str:
         """Return the place for snapshots of a tagger; empty for none."""
@@ -140,6 +148,15 @@ class Settings:
             for name, value in values.items()
         }
         return cls(taggers=taggers, limits=limits, **plain)
+
+
+def read_examples(file: Path) -> tuple[str, ...]:
+    """Return the first texts of a file, cut to a length that is read at a glance."""
+    corpus = read_corpus(file, labelled=False)
+    texts = (" ".join(text.split()) for text in corpus.texts())
+    return tuple(
+        islice((shorten(text, EXAMPLE, placeholder=" …") for text in texts if text), EXAMPLES)
+    )
 
 
 def name_taggers(given: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { byId, el } from "./dom.js";
 
-export const served = { models: [], limits: {}, chosen: null };
+export const served = { models: [], limits: {}, examples: [], chosen: null };
 
 const changes = new EventTarget();
 

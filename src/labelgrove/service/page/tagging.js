@@ -10,7 +10,7 @@ import { Problem, showProblem } from "./problems.js";
 import { ranking } from "./ranking.js";
 import { newRun } from "./run.js";
 import { loadModels, onModel, served } from "./served.js";
-import { listed, percent, several } from "./wording.js";
+import { beginning, listed, percent, several } from "./wording.js";
 
 const [form, area, go, second, threshold, clear] =
   ["tag-form", "text", "go", "second", "threshold", "clear"].map(byId);
@@ -73,7 +73,18 @@ function welcome() {
         "with how likely each is."),
       el("li", {}, "Open a label to see which words spoke for it."),
       el("li", {}, "Or drop a file with many texts, ",
-        "and take it home with the labels, as CSV or JSON lines."))));
+        "and take it home with the labels, as CSV or JSON lines.")),
+    served.examples.length > 0 && el("p", {}, "Or try one of these:"),
+    served.examples.length > 0 && el("ul", { class: "examples" }, served.examples.map((text) =>
+      el("li", {}, el("button", { type: "button", class: "plain", dir: "auto",
+        onclick: () => tryExample(text) }, beginning(text, 90)))))));
+}
+
+function tryExample(text) {
+  if (file) useText();
+  area.value = text;
+  textChanged();
+  submit();
 }
 
 function textChanged() {
