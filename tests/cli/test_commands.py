@@ -92,7 +92,8 @@ def test_tag_with_a_threshold_and_more_places_than_labels(trained, data):
     done = called("tag", trained, data / "test.jsonl", "--threshold", "1.0")
     assert json.loads(done.stdout.splitlines()[0])["labels"] == []
     line = fails("tag", trained, data / "test.jsonl", "--threshold", "high")
-    assert "threshold must be a number, auto, macro or per-label, got 'high'" in line
+    assert "threshold must be a number, auto, macro, per-label, precision=SHARE or" in line
+    assert line.endswith("got 'high'")
 
 
 def test_tag_stops_when_its_reader_does(trained, tmp_path):

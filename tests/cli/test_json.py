@@ -56,8 +56,11 @@ def test_an_evaluation(trained, data, tmp_path, threshold):
     record, tagger = read(place), Tagger.load(trained)
     assert set(record) == {
         "labelgrove", "tagger", "model", "test", "documents", "labels", "scores", "notes",
-        "seconds", "size", "threshold",
+        "seconds", "size", "threshold", "by_threshold", "learned_texts",
     }  # fmt: skip
+    assert [each["threshold"] for each in record["by_threshold"]] == sorted(
+        {0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1} | {record["threshold"]["value"]} - {None}, reverse=True
+    )
     choice = 0.25 if threshold == "0.25" else threshold
     value = {"auto": tagger.thresholds_["micro"], "0.25": 0.25, "per-label": None}[threshold]
     assert record["threshold"] == {"choice": choice, "value": value}

@@ -56,11 +56,12 @@ def test_few_hits_choose_a_curve_and_fewer_none():
     hits = misses.copy()
     hits[np.linspace(2000, 4999, 300).astype(int)] = True
     fitted = fit_calibration(*as_case(scores, hits))
-    assert fitted.x[0] == np.float32(0.1), "isotonic knots are scores"
-    assert fitted.x[-1] == np.float32(0.9)
+    assert fitted.x[1] == np.float32(0.1), "isotonic knots are scores"
+    assert fitted.x[-2] == np.float32(0.9)
+    assert fitted.x[[0, -1]].tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize(("n_misses", "knots"), [(299, 201), (300, 2)])
+@pytest.mark.parametrize(("n_misses", "knots"), [(299, 201), (300, 4)])
 def test_few_misses_choose_a_curve_too(n_misses, knots):
     misses = np.arange(5000) < n_misses  # the lowest scores: two steps, each of one level
     scores = np.where(misses, 0.25, 0.75)
@@ -78,18 +79,33 @@ def test_steps_by_hand():
     """Each step has one more place, of which the overall share is a hit."""
     fitted = fit_calibration(*steps((0.25, 100, 300), (0.5, 210, 90), (0.75, 1, 0)))
     overall = (311 + 0.5) / (701 + 1)
-    assert fitted.x.tolist() == [0.25, 0.5, 0.75]
+    assert fitted.x.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     expected = [(100 + overall) / 401, (210 + overall) / 301, (1 + overall) / 2]
-    assert fitted.y == pytest.approx(expected, rel=1e-12)
+    assert fitted.y[1:-1] == pytest.approx(expected, rel=1e-12)
+    # beyond the known scores: a hundredth of what is left to a millionth from 0 and 1
+    assert fitted.y[0] == pytest.approx(0.99 * expected[0], abs=1e-7)
+    assert fitted.y[-1] == pytest.approx(expected[-1] + 0.01 * (1 - expected[-1]), abs=1e-7)
 
 
-def test_scores_out_of_order_are_one_step_with_a_ramp_to_the_next():
-    # of 0.25 more are hits than of 0.375: together 120 of 400
+def test_scores_out_of_order_are_one_step_and_keep_their_order():
+    # of 0.25 more are hits than of 0.375: together 120 of 400, in the middle of both
     fitted = fit_calibration(*steps((0.25, 80, 120), (0.375, 40, 160), (0.75, 200, 100)))
     overall = (320 + 0.5) / (700 + 1)
     low, high = (120 + overall) / 401, (200 + overall) / 301
-    assert fitted.x.tolist() == [0.25, 0.375, 0.75]
-    assert fitted.y == pytest.approx([low, low, high], rel=1e-12)
+    assert fitted.x.tolist() == [0.0, 0.25, 0.3125, 0.75, 1.0]
+    # as far below the step as the line to the next one is above it at 0.375
+    rise = (high - low) * (0.375 - 0.3125) / (0.75 - 0.3125)
+    assert fitted.y[1:-1] == pytest.approx([low - rise, low, high], rel=1e-9)
+    assert fitted.apply([0.25, 0.375]).mean() == pytest.approx(low, rel=1e-6)
+
+
+def test_a_steep_step_at_the_top_goes_half_of_the_way_to_certainty_at_most():
+    # 0.5 to 1: nearly all hits, but a few more at 0.5 than at 0.75
+    fitted = fit_calibration(*steps((0.25, 0, 900), (0.5, 199, 1), (0.75, 198, 2)))
+    overall = (397 + 0.5) / (1300 + 1)
+    low, high = overall / 901, (397 + overall) / 401
+    assert fitted.apply([0.25, 0.625]) == pytest.approx([low, high], rel=1e-6)
+    assert fitted.apply(0.75) == pytest.approx((1 + high) / 2, rel=1e-6)
 
 
 def test_a_small_step_that_the_prior_puts_below_another_joins_it():
@@ -98,7 +114,16 @@ def test_a_small_step_that_the_prior_puts_below_another_joins_it():
     large, small = (270 + overall) / 301, (1 + overall) / 2
     assert small < large
     both = (300 * large + small) / 301
-    assert fitted.y == pytest.approx([(100 + overall) / 401, both, both], rel=1e-12)
+    middle = (300 * 0.5 + 0.75) / 301
+    assert fitted.apply([0.25, middle]) == pytest.approx([(100 + overall) / 401, both], rel=1e-6)
+    assert fitted.apply(0.5) < both < fitted.apply(0.75)
+
+
+def test_no_two_scores_become_equal():
+    scores, hits = overconfident(20_000, 7)
+    fitted = fit_calibration(*as_case(scores, hits))
+    found = fitted.apply(np.linspace(0, 1, 2001, dtype=np.float32))
+    assert (np.diff(found) > 0).all()
 
 
 @pytest.mark.parametrize("certain", [1e-6, 1 - 1e-6])
@@ -108,7 +133,9 @@ def test_no_probability_is_nearer_to_0_or_1_than_a_millionth(certain):
     if certain > 0.5:
         levels = [(0.25, *few[::-1]), (0.75, *many[::-1])]
     stepwise = fit_calibration(*steps(*levels)).y
-    assert stepwise[0 if certain < 0.5 else -1] == certain
+    assert stepwise[1 if certain < 0.5 else -2] == certain
+    assert stepwise.min() >= 1e-6
+    assert stepwise.max() <= 1 - 1e-6
     hits = np.arange(40) % 2 == 0
     curve = fit_calibration(*as_case(np.where(hits, 0.6, 0.4), hits))  # steeper than the scores
     assert curve.x[[0, -1]] == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
@@ -133,8 +160,11 @@ def test_isotonic_is_that_of_sklearn_but_for_the_prior():
     scores = np.round(scores, 2).astype(np.float32)  # 100 values, each with many places
     calibration = fit_calibration(*as_case(scores, hits))
     reference = IsotonicRegression(out_of_bounds="clip").fit(scores, hits)
-    grid = np.linspace(0, 1, 501, dtype=np.float32)
-    assert calibration.apply(grid) == pytest.approx(reference.predict(grid), abs=0.01)
+    expected = reference.predict(scores)
+    for step in np.unique(expected):  # the same share in the middle of each of its steps
+        inside = expected == step
+        middle = scores[inside].mean(dtype=np.float64)
+        assert calibration.apply(middle) == pytest.approx(step, abs=0.01)
 
 
 @pytest.mark.parametrize("n", [40, 400, 5000])
@@ -198,7 +228,8 @@ def test_the_curve_is_the_most_probable_one(seed):
 def test_all_scores_equal():
     hits = np.arange(2000) % 4 == 0
     fitted = fit_calibration(*as_case(np.full(2000, 0.9), hits))
-    assert fitted.apply([0.1, 0.9, 1.0]) == pytest.approx(0.25, abs=1e-6)
+    assert fitted.apply(0.9) == pytest.approx(0.25, abs=1e-6)
+    assert fitted.apply([0.1, 1.0]) == pytest.approx(0.25, abs=0.01)
 
 
 def test_a_lone_hit_at_the_top_is_not_believed():

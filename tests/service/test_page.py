@@ -120,6 +120,26 @@ def test_a_threshold_leaves_out_what_is_less_likely(service, look):
     assert "from 1 to 1,000" in page.inner_text("#tag-problem")
 
 
+def test_a_promise_is_asked_for_in_per_cent(service, look):
+    seen = look()
+    page = seen.page
+    page.select_option("#threshold", "precision")
+    assert page.inner_text("label[for=least]") == "Right, %"
+    assert page.input_value("#least") == "90"
+    tag(page, TEXT, least=50)
+    expected = [label["name"] for label in given(service, threshold="precision=0.5")]
+    assert [name for name, _ in ranked(page)] == expected
+    assert "at least 0.5 holds on new documents" in page.inner_text("#result .note")
+    page.fill("#least", "99.9")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("cannot promise precision=0.999").wait_for()
+    page.fill("#least", "100")
+    page.click("#go")
+    assert "Right: a number from 0.1 to 99.9." in page.inner_text("#tag-problem")
+    assert len(seen.complaints) == 1  # the browser's own, of what was refused
+    seen.complaints.clear()
+
+
 def test_a_threshold_that_was_never_tuned_says_so(look):
     page = look().page
     page.select_option("#threshold", "auto")
@@ -509,6 +529,11 @@ def test_models_and_calls_are_shown(service, look):
     score = service.ask("/v1/models").json["models"][0]["scores"]["P@1"]
     assert f"{100 * score:.1f}%\nfirst label right" in cards.first.inner_text()
     assert "no scores" in cards.last.inner_text()
+    cards.first.get_by_text("What thresholds give").click()
+    (row, *_) = service.ask("/v1/models").json["models"][0]["by_threshold"]
+    shown = cards.first.locator("tbody tr").first.inner_text().split()
+    assert shown[:2] == ["0.9", f"{100 * row['precision']:.0f}%"]
+    assert not cards.last.get_by_text("What thresholds give").count()
     page.click("nav >> text=API")
     page.locator("#part-api").wait_for()
     assert page.url.endswith("#api")

@@ -109,7 +109,7 @@ def test_thresholds(tagger):
     assert tagger.tag(TEST[0][0], k=12, threshold=1.0) == [tag for tag in many if tag.score >= 1]
     with pytest.raises(InputError, match="threshold must be between 0 and 1, got 3"):
         tagger.tag("x", threshold=3)
-    with pytest.raises(InputError, match="auto, macro or per-label, got 'high'"):
+    with pytest.raises(InputError, match="recall=SHARE, got 'high'"):
         tagger.tag("x", threshold="high")
 
 

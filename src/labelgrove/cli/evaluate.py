@@ -41,7 +41,8 @@ def evaluate(
     reading: options.ReadingOptions,
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
-    from labelgrove.cli.tables import print_scores
+    from labelgrove.cli.tables import print_report_table, print_scores
+    from labelgrove.report.by_threshold import threshold_table
     from labelgrove.tagger import Tagger, evaluation_record
 
     ks = _places(at)
@@ -81,6 +82,8 @@ def evaluate(
     json_file.write(json_to, record)  # before a reader of the tables can go away
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
+        decision = tagger.decision(chosen)
+        print_report_table(threshold_table(scores.by_threshold, decision, "by threshold, %"))
         for note in scores.notes:
             show(note)
         if scores.without_learned_texts is not None:

@@ -49,7 +49,8 @@ Threshold = Annotated[
     str | None,
     typer.Option(
         help="Least probability of a label: a number, auto (best micro-F1 on held-out documents), "
-        "macro (best macro-F1), or per-label (one for each label)."
+        "macro (best macro-F1), per-label (one for each label), precision=0.9 (such a share of "
+        "the labels is right) or recall=0.9 (such a share of the true labels is found)."
     ),
 ]
 

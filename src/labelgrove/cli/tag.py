@@ -191,9 +191,9 @@ def _print(tagger: Tagger, corpus: Corpus, k: int, threshold: Any, progress: Pro
     """Tag documents, and print a line for each."""
     from labelgrove.tagger.bulk import numbered
     from labelgrove.tagger.bulk.writers import as_line
-    from labelgrove.tagger.thresholds import untuned_note
+    from labelgrove.tagger.thresholds import threshold_note
 
-    if note := untuned_note(tagger.learned_, threshold):
+    if note := threshold_note(tagger.learned_, threshold):
         progress.say(note)
     tagged = tagger.stream(numbered(corpus), k, threshold=threshold, progress=progress)
     for document, tags in tagged:
@@ -206,9 +206,9 @@ def _write(
 ) -> None:
     """Tag a file into another one with the same columns."""
     from labelgrove.tagger.bulk import tag_file
-    from labelgrove.tagger.thresholds import untuned_note
+    from labelgrove.tagger.thresholds import threshold_note
 
-    if note := untuned_note(tagger.learned_, threshold):
+    if note := threshold_note(tagger.learned_, threshold):
         progress.say(note)
     try:
         done = tag_file(tagger, corpus, out, threshold=threshold, progress=progress, **how)

@@ -24,8 +24,10 @@ from labelgrove.evaluation.convergence import (
 from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
+from labelgrove.evaluation.held_out import HeldOutPlaces, ThresholdOutcome
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
+from labelgrove.evaluation.promises import Promise, promise_precision, promise_recall
 from labelgrove.evaluation.ranks import (
     OverSets,
     Ranks,
@@ -61,16 +63,19 @@ __all__ = [
     "Curve",
     "Decision",
     "Difference",
+    "HeldOutPlaces",
     "Interval",
     "MethodRanks",
     "MethodTest",
     "OverSets",
     "PrecisionRecall",
+    "Promise",
     "Ranks",
     "Reliability",
     "ScoredRanking",
     "SignedRanks",
     "Threshold",
+    "ThresholdOutcome",
     "additive",
     "areas",
     "areas_by_frequency",
@@ -105,6 +110,8 @@ __all__ = [
     "perfect_ranking",
     "precision",
     "precision_recall",
+    "promise_precision",
+    "promise_recall",
     "propensity_gains",
     "rank_methods",
     "ranks",

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 FEW_HITS = 10  # fewer hits say nothing: the scores stay as they are
 ENOUGH = 300  # hits and misses each from which on steps are safer than a curve of fixed shape
 EDGE = 1e-6  # no fitted probability is nearer to 0 or 1 than this; float32 still tells it from 1
+SLIGHT = 0.01  # share of the way to 0 or 1 that probabilities go where nothing is known
 PRIOR_VARIANCE = 10.0  # of the fixed shape's slope around 1 and shift around 0
 
 
@@ -85,7 +86,8 @@ def fit_calibration(Y: Any, ranking: Ranking) -> Calibration:
     logistic curve over the log-odds of the score, held near the identity by a Gaussian prior;
     with fewer the identity. Fitted probabilities are strictly between 0 and 1: each step of
     the isotonic regression counts one more observation, a hit to the share that hits have
-    overall.
+    overall. The map goes through the middle of each step, so that scores of one step keep their
+    order instead of becoming one probability.
 
     Parameters
     ----------
@@ -124,17 +126,53 @@ def _isotonic(scores: NDArray[np.float32], hits: NDArray[np.bool_]) -> Calibrati
     n = np.bincount(group).astype(np.float64)
     n_hits = np.bincount(group, weights=hits)
     steps = isotonic_regression(n_hits / n, weights=n).blocks
-    starts, ends = steps[:-1], steps[1:] - 1
-    n, n_hits = np.add.reduceat(n, starts), np.add.reduceat(n_hits, starts)
+    starts = steps[:-1]
+    n_steps, n_hits = np.add.reduceat(n, starts), np.add.reduceat(n_hits, starts)
     overall = (hits.sum() + 0.5) / (len(hits) + 1.0)
     # small steps move more towards the overall share, which may undo the order: restore it
-    y = isotonic_regression((n_hits + overall) / (n + 1.0), weights=n).x
-    # a step is level from its first score to its last, with a ramp to the next one
-    knots = np.ravel(np.column_stack([starts, ends]))
-    kept = np.append(True, np.diff(knots) > 0)
-    return Calibration(
-        x[knots[kept]].astype(np.float64), np.clip(np.repeat(y, 2)[kept], EDGE, 1 - EDGE)
-    )
+    y = isotonic_regression((n_hits + overall) / (n_steps + 1.0), weights=n_steps).x
+    rises = np.append(True, np.diff(y) > 0)
+    starts, y = starts[rises], np.clip(y[rises], EDGE, 1 - EDGE)
+    return _through_centres(x.astype(np.float64), n, starts, y)
+
+
+def _through_centres(x: Floats, n: Floats, starts: NDArray[np.int64], y: Floats) -> Calibration:
+    """Return a map that rises everywhere through the steps of a regression.
+
+    It is linear between the steps' mean scores. On the outer side of the first step and of the
+    last it goes on as steeply as it arrives at the middle, and beyond all known scores it rises
+    by next to nothing.
+
+    Parameters
+    ----------
+    x, n
+        The known scores, rising, and how often each occurs, both (scores,).
+    starts, y
+        Where each step starts in ``x``, and its probability, both (steps,).
+    """
+    centres = np.add.reduceat(x * n, starts) / np.add.reduceat(n, starts)
+    first_end = x[(starts[1] if len(starts) > 1 else len(x)) - 1]
+    ends = np.interp([first_end, x[starts[-1]]], centres, y)
+    bottom = max(2 * y[0] - ends[0], y[0] / 2) if ends[0] > y[0] else _slightly_down(y[0])
+    top = min(2 * y[-1] - ends[1], (1 + y[-1]) / 2) if ends[1] < y[-1] else _slightly_up(y[-1])
+    knots, values = [*centres], [*y]
+    if x[0] < centres[0]:
+        knots, values = [x[0], *knots], [bottom, *values]
+    if x[-1] > centres[-1]:
+        knots, values = [*knots, x[-1]], [*values, top]
+    if knots[0] > 0:
+        knots, values = [0.0, *knots], [_slightly_down(values[0]), *values]
+    if knots[-1] < 1:
+        knots, values = [*knots, 1.0], [*values, _slightly_up(values[-1])]
+    return Calibration(np.array(knots), np.clip(values, EDGE, 1 - EDGE))
+
+
+def _slightly_down(probability: float) -> float:
+    return probability - SLIGHT * max(probability - EDGE, 0.0)
+
+
+def _slightly_up(probability: float) -> float:
+    return probability + SLIGHT * max(1 - EDGE - probability, 0.0)
 
 
 def _logistic(scores: NDArray[np.float32], hits: NDArray[np.bool_]) -> Calibration:

@@ -15,6 +15,7 @@ from labelgrove.evaluation import (
 )
 from labelgrove.evaluation.at_k import ratio
 from labelgrove.report.assessment import Assessment
+from labelgrove.report.by_threshold import threshold_table
 from labelgrove.report.figures import INK, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.wording import percent, several
@@ -103,7 +104,14 @@ def threshold(assessment: Assessment) -> Section:
     figures = [captioned(drawn(draw, label=caption, height=300), text(caption))]
     if len(curve.thresholds) > 1:
         figures.append(_by_threshold(assessment, curve))
-    return Section("The threshold", paragraph(what_is_given(assessment)) + beside(figures))
+    table = threshold_table(assessment.scores.by_threshold, assessment.decision)
+    return Section(
+        "The threshold",
+        paragraph(what_is_given(assessment))
+        + beside(figures)
+        + paragraph("In figures, shares in %; the chosen threshold is bold.", kind="quiet")
+        + table.html(),
+    )
 
 
 def _by_threshold(assessment: Assessment, curve: PrecisionRecall) -> str:

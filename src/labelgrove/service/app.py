@@ -27,7 +27,7 @@ from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.signals import Terminal, unblock_sighup
 from labelgrove.service.static import files
 from labelgrove.service.taggers import ServedTaggers, text_weight
-from labelgrove.tagger.thresholds import untuned_note
+from labelgrove.tagger.thresholds import threshold_note
 
 T = TypeVar("T")
 OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
@@ -80,7 +80,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         served = queue.served  # a reload meanwhile changes nothing
         answer = queue.tag(served, texts, asked.k, asked.threshold)
         results = await _in_time(answer, limits.seconds)
-        note = untuned_note(served.tagger.learned_, asked.threshold)
+        note = threshold_note(served.tagger.learned_, asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""
         name = to_json(served.name)
         return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -18,6 +19,7 @@ MOST_LABELS = 1_000  # of a text
 LONGEST_NAME = 1_000  # characters of a label in feedback
 FARTHEST = 100_000  # how far labels can be gone through
 NAMED = ("auto", "macro", "per-label")
+PROMISE = r"^(precision|recall)=0?\.0{0,4}[1-9][0-9]{0,4}$"  # such as precision=0.9
 
 
 def _whole(value: Any) -> Any:
@@ -27,9 +29,13 @@ def _whole(value: Any) -> Any:
 
 def _threshold(value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or value in NAMED or (number and 0 <= value <= 1):
+    promise = isinstance(value, str) and re.search(PROMISE, value)
+    if value is None or value in NAMED or (number and 0 <= value <= 1) or promise:
         return value
-    raise ValueError("a threshold is a number from 0 to 1, auto, macro or per-label")
+    raise ValueError(
+        "a threshold is a number from 0 to 1, auto, macro, per-label, or a promise such as "
+        "precision=0.9 or recall=0.9"
+    )
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -41,6 +47,7 @@ Threshold = Annotated[
             "anyOf": [
                 {"type": "number", "minimum": 0, "maximum": 1},
                 {"type": "string", "enum": list(NAMED)},
+                {"type": "string", "pattern": PROMISE},
                 {"type": "null"},
             ]
         }
@@ -80,7 +87,9 @@ class TagRequest(Strict):
     threshold: Threshold = Field(
         None,
         description="Least probability of a label: a number, auto (best micro-F1 on held-out "
-        "documents), macro (best macro-F1) or per-label (one for each); null for none.",
+        "documents), macro (best macro-F1), per-label (one for each), precision=0.9 (such a "
+        "share of the labels is right) or recall=0.9 (such a share of the true labels is found); "
+        "null for none.",
     )
     model: Model = ""
 
@@ -238,6 +247,16 @@ class Features(BaseModel):
     settings: dict[str, Any]
 
 
+class ThresholdRow(BaseModel):
+    """What a threshold gives on held-out documents."""
+
+    threshold: float
+    precision: float = Field(description="Share of the given labels that are right.")
+    recall: float = Field(description="Share of the true labels that are given.")
+    labels: float = Field(description="Given labels per document.")
+    documents: float = Field(description="Share of the documents with at least one label.")
+
+
 class ModelCard(BaseModel):
     """What there is to know of a tagger."""
 
@@ -256,6 +275,9 @@ class ModelCard(BaseModel):
     features: dict[str, Features]
     scores: dict[str, float] = Field(description="On held-out documents, if there were any.")
     thresholds: dict[str, float] | None
+    by_threshold: list[ThresholdRow] = Field(
+        description="What thresholds give on held-out documents, the highest first."
+    )
     feedback: bool
 
 

@@ -21,6 +21,7 @@ from labelgrove.service.label_search import LabelSearch
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Settings
 from labelgrove.tagger import Tagger, explained
+from labelgrove.tagger.promises import what_thresholds_give
 from labelgrove.tagger.tags import name_tags, needed_depth
 from labelgrove.text import FEATURIZERS
 
@@ -238,6 +239,7 @@ class Served:
             },
             "scores": dict(manifest["scores"]),
             "thresholds": dict(manifest["thresholds"]) if tuned else None,
+            "by_threshold": what_thresholds_give(self.tagger.learned_),
         }
 
 

@@ -13,6 +13,7 @@ from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     Calibration,
+    HeldOutPlaces,
     fit_calibration,
     tune_label_thresholds,
     tune_threshold,
@@ -39,7 +40,13 @@ def calibrated_on(learned: FittedState, raw: Ranking, Y: csr_array) -> FittedSta
         goal: tune_threshold(Y, ranking, goal=f"{goal}-F1").value for goal in learned.thresholds
     }
     by_label = tune_label_thresholds(Y, ranking, learned.labels.n_labels, thresholds["macro"])
-    return replace(learned, thresholds=thresholds, by_label=by_label, held_out=(ranking, Y))
+    return replace(
+        learned,
+        thresholds=thresholds,
+        by_label=by_label,
+        places=HeldOutPlaces.of(Y, ranking),
+        held_out=(ranking, Y),
+    )
 
 
 def calibrate(learned: FittedState, corpus: Corpus, progress: Progress | None) -> FittedState:

@@ -48,6 +48,7 @@ def evaluation_record(
             "choice": threshold,
             "value": None if isinstance(least, np.ndarray) else least,
         },
+        "by_threshold": [each._asdict() for each in scores.by_threshold],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.corpus import MatrixColumns
 from labelgrove.corpus.remembered import check_reading
-from labelgrove.evaluation import Calibration
+from labelgrove.evaluation import Calibration, HeldOutPlaces
 from labelgrove.labels import LabelSpace
 from labelgrove.models import MODELS
 from labelgrove.tagger.state import FittedState
@@ -24,6 +25,8 @@ THRESHOLDS = "thresholds"
 READING = "reading"
 TEXTS = "learned-texts"
 COLUMNS = "columns"
+HELD_OUT = "held-out"
+PLACES = [field.name for field in fields(HeldOutPlaces)]
 
 
 def save(
@@ -65,6 +68,11 @@ def save(
         if (columns := learned.columns) is not None:
             values = {"names": list(columns.names), "dense": columns.dense}
             storage.write_values(temporary / COLUMNS, values)
+        if learned.places is not None:
+            storage.write_values(
+                temporary / HELD_OUT,
+                {name: getattr(learned.places, name) for name in PLACES},
+            )
 
 
 def load(
@@ -107,6 +115,7 @@ def _read(
         columns=_read_columns(source / COLUMNS),
         by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
         text_hashes=storage.read_values(texts).get("hashes") if texts.is_dir() else None,
+        places=_read_places(source / HELD_OUT),
     )
     with checks.reading(source):
         learned.check()
@@ -122,6 +131,14 @@ def _read_columns(folder: Path) -> MatrixColumns | None:
         if len(set(names)) < len(names):
             raise ValueError("two columns of the same label")
         return MatrixColumns(tuple(names), bool(values["dense"]))
+
+
+def _read_places(folder: Path) -> HeldOutPlaces | None:
+    if not folder.is_dir():  # nothing was held out, or the folder is older
+        return None
+    values = storage.read_values(folder)
+    with checks.reading(folder):
+        return HeldOutPlaces(**{name: values[name] for name in PLACES})
 
 
 def _read_calibration(folder: Path) -> Calibration:

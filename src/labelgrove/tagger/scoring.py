@@ -15,11 +15,19 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
-from labelgrove.evaluation import Decision, capped_rows, evaluate, labels_in_use
+from labelgrove.evaluation import (
+    Decision,
+    HeldOutPlaces,
+    ThresholdOutcome,
+    capped_rows,
+    evaluate,
+    labels_in_use,
+)
+from labelgrove.evaluation.held_out import TABLE
 from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.tagger import batches
 from labelgrove.tagger.state import FittedState
-from labelgrove.tagger.thresholds import decide, untuned_note
+from labelgrove.tagger.thresholds import decide, threshold_note
 from labelgrove.text.copies import text_hash
 
 # ranks batches of texts to a depth; gives the number of each and its ranking, in any order
@@ -32,8 +40,10 @@ class Scores(dict[str, float]):
     ``documents`` tells how many were scored, ``seconds`` how long it took to tag them.
     ``learned_texts`` tells how many of them have a text that the tagger learned from (None if it
     does not know), and ``without_learned_texts`` has the metrics on the others, if both exist.
+    ``by_threshold`` tells what other thresholds would give, the highest first.
     """
 
+    by_threshold: Sequence[ThresholdOutcome] = ()
     learned_texts: int | None = None
     without_learned_texts: Mapping[str, float] | None = None
 
@@ -221,9 +231,13 @@ def evaluate_ranking(
         )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
         notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
-    if note := untuned_note(learned, threshold):
+    if note := threshold_note(learned, threshold):
         notes.append(note)
-    return Scores(values, notes, len(ranking))
+    scores = Scores(values, notes, len(ranking))
+    chosen = () if isinstance(decision.threshold, np.ndarray) else (decision.threshold or 0.0,)
+    places = HeldOutPlaces.of(Y, ranking, most=len(ranking))
+    scores.by_threshold = places.table({*TABLE, *chosen})
+    return scores
 
 
 def held_out_scores(learned: FittedState) -> dict[str, float]:

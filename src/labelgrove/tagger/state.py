@@ -15,7 +15,7 @@ from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, Views
 from labelgrove.core.ranking import Ranking
 from labelgrove.corpus import MatrixColumns
-from labelgrove.evaluation import Calibration
+from labelgrove.evaluation import Calibration, HeldOutPlaces
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.labels import LabelSpace
 from labelgrove.text.copies import are_among, distinct_hashes
@@ -49,6 +49,9 @@ class FittedState:
         (texts,), uint64. None where they are not known, as in folders saved before there were any.
     columns
         What the columns of a label matrix are, if it learned from one; None for lists of labels.
+    places
+        Scores and hits of the held-out documents, from which promises are made; None without
+        them, or in a folder that was saved before there were any.
     held_out
         Calibrated ranking and true labels of the held-out documents; None without them, and
         not saved.
@@ -63,6 +66,7 @@ class FittedState:
     reading: Mapping[str, Any] = field(default_factory=dict)
     text_hashes: NDArray[np.uint64] | None = None
     columns: MatrixColumns | None = None
+    places: HeldOutPlaces | None = None
     held_out: tuple[Ranking, csr_array] | None = None
 
     @property
@@ -112,6 +116,8 @@ class FittedState:
             checks.array("by_label", self.by_label, np.float32, (None,))
             checks.whole("by_label", len(self.by_label), most=len(self.labels))
             checks.finite("by_label", self.by_label)
+        if self.places is not None:
+            self.places.check()
         if self.text_hashes is not None:
             checks.array("text_hashes", self.text_hashes, np.uint64, (None,))
             if (self.text_hashes[1:] <= self.text_hashes[:-1]).any():

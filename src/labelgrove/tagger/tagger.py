@@ -39,6 +39,7 @@ from labelgrove.tagger.inputs import (
 )
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
 from labelgrove.tagger.predicting import column_names, predicted, probabilities
+from labelgrove.tagger.promises import Workload, is_promise
 from labelgrove.tagger.scoring import (
     RankBatches,
     Scores,
@@ -322,8 +323,10 @@ class Tagger(Configured):
             At most so many labels.
         threshold
             Only labels at least so probable: a number, ``"auto"`` (best micro-F1 on held-out
-            documents), ``"macro"``, or ``"per-label"``, a threshold for each label; None for
-            no limit.
+            documents), ``"macro"``, or ``"per-label"``, a threshold for each label;
+            ``"precision=0.9"`` (or another share): only so sure labels that at least so many are
+            right, and ``"recall=0.9"``: enough labels that so many of the true ones are found,
+            on new documents, with 90% confidence. None for no limit.
 
         Returns
         -------
@@ -343,14 +346,21 @@ class Tagger(Configured):
     ) -> Iterator[tuple[Document, list[Tag]]]:
         """Tag any number of documents in batches, in constant memory.
 
-        ``k`` and ``threshold`` are those of `tag`; ``progress=True`` counts what is tagged.
+        ``k`` and ``threshold`` are those of `tag`; ``progress=True`` counts what is tagged, and
+        tells at the end what a promise such as ``"precision=0.9"`` left to people.
         """
         total = len(documents) if isinstance(documents, Sized) else None
-        with as_progress(progress).task("tagging", total) as shown:
+        said = as_progress(progress)
+        workload = Workload(self._learned(), threshold, k) if is_promise(threshold) else None
+        with said.task("tagging", total) as shown:
             for batch in batches.of_documents(documents):
-                texts = [document.text for document in batch]
-                yield from zip(batch, self._tags(texts, k, threshold), strict=True)
+                tagged = [*self._tags([document.text for document in batch], k, threshold)]
+                if workload is not None:
+                    workload.add(tagged)
+                yield from zip(batch, tagged, strict=True)
                 shown.advance(len(batch))
+        if workload is not None:
+            said.say(workload.summary())
 
     def _tags(self, texts: Texts, k: int, threshold: Threshold) -> Iterator[list[Tag]]:
         learned = self._learned()
@@ -358,7 +368,7 @@ class Tagger(Configured):
         return name_tags(learned, ranking, k, threshold)
 
     def decision(self, threshold: float | str) -> Decision:
-        """Return which labels are given with a threshold: a number, auto, macro or per-label."""
+        """Return which labels are given with a threshold: a number or a name, as for `tag`."""
         return decide(self._learned(), threshold)
 
     def explain(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from labelgrove.core.errors import InputError
 from labelgrove.evaluation import Decision
 from labelgrove.evaluation.threshold import FALLBACK
+from labelgrove.tagger.promises import is_promise, promise_note, promised_threshold
 from labelgrove.tagger.state import FittedState
 
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
@@ -22,14 +23,18 @@ def decide(learned: FittedState, threshold: float | str) -> Decision:
     learned
         With thresholds that were tuned, or not.
     threshold
-        ``"auto"``, ``"macro"``, ``"per-label"`` or a probability.
+        ``"auto"``, ``"macro"``, ``"per-label"``, a promise such as ``"precision=0.9"``, or a
+        probability.
     """
     if threshold == PER_LABEL:
         return Decision(threshold=_of_labels(learned))
     if isinstance(threshold, str):
+        if is_promise(threshold):
+            return Decision(threshold=promised_threshold(learned, threshold))
         if threshold not in GOALS:
             raise InputError(
-                f"threshold must be a number, auto, macro or per-label, got {threshold!r}"
+                "threshold must be a number, auto, macro, per-label, precision=SHARE or "
+                f"recall=SHARE, got {threshold!r}"
             )
         return Decision(threshold=learned.thresholds[GOALS[threshold]])
     if not 0 <= threshold <= 1:
@@ -37,8 +42,10 @@ def decide(learned: FittedState, threshold: float | str) -> Decision:
     return Decision(threshold=float(threshold))
 
 
-def untuned_note(learned: FittedState, threshold: float | str | None) -> str:
-    """Return a note if a tuned threshold is asked for and none was tuned, else ""."""
+def threshold_note(learned: FittedState, threshold: float | str | None) -> str:
+    """Return what to know of a threshold: what a promise rests on, or that none was tuned."""
+    if is_promise(threshold):
+        return promise_note(learned, threshold)
     if threshold not in GOALS or learned.tuned:
         return ""
     said = f"nothing was held out to tune a threshold on, so {threshold} is {FALLBACK}"

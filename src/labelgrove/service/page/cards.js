@@ -2,6 +2,7 @@
 
 import { byId, el, words } from "./dom.js";
 import { served } from "./served.js";
+import { thresholdTable } from "./thresholds.js";
 import { number, size, time } from "./wording.js";
 
 // scores that are shown at once
@@ -37,6 +38,7 @@ function card(model) {
     shown.length > 0 ? scores(model, shown)
       : el("p", { class: "quiet" }, "No documents were held out, so there are no scores."),
     el("dl", { class: "facts" }, facts(model)),
+    thresholdTable(model),
     others.length > 0
       && folded("All scores", others.map(([metric, value]) => [metric, score(value)])),
     folded("Settings", [

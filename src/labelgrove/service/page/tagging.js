@@ -10,6 +10,7 @@ import { Problem, showProblem } from "./problems.js";
 import { ranking } from "./ranking.js";
 import { newRun } from "./run.js";
 import { loadModels, onModel, served } from "./served.js";
+import { chosenThreshold, startThresholds } from "./thresholds.js";
 import { beginning, listed, percent, several } from "./wording.js";
 
 const [form, area, go, second, threshold, clear] =
@@ -32,9 +33,7 @@ export function startTagging() {
     submit();
   });
   if (/Mac|iP(hone|ad)/.test(navigator.platform)) form.querySelector(".keys kbd").textContent = "⌘";
-  threshold.addEventListener("change", () => {
-    byId("at-least").hidden = threshold.value !== "number";
-  });
+  startThresholds();
   for (const field of [threshold, second, byId("k"), byId("least")]) {
     field.addEventListener("change", textChanged);
   }
@@ -112,15 +111,11 @@ const fileSettings = () => JSON.stringify([file?.number, file?.column, file?.ids
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
   const k = Number(byId("k").value);
-  const least = Number(byId("least").value) / 100;
   if (!Number.isInteger(k) || k < 1 || k > 1000) {
     return wrong("k", "How many: a whole number from 1 to 1,000.");
   }
-  if (threshold.value !== "number") return { k, threshold: threshold.value || null };
-  if (!byId("least").value || !(least >= 0 && least <= 1)) {
-    return wrong("least", "At least: a number from 0 to 100.");
-  }
-  return { k, threshold: least };
+  const { threshold: least, problem: reason } = chosenThreshold();
+  return reason ? wrong("least", reason) : { k, threshold: least };
 }
 
 function wrong(field, message) {

@@ -19,7 +19,7 @@ from labelgrove.tagger.bulk.parts import PartTask, Report, tag_part
 from labelgrove.tagger.bulk.writers import check_form
 from labelgrove.tagger.tagger import Tagger
 from labelgrove.tagger.tags import needed_depth
-from labelgrove.tagger.thresholds import untuned_note
+from labelgrove.tagger.thresholds import threshold_note
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def tag_files(
     saved = _load(folder, threads, require_signature, shown)
     needed_depth(saved.tagger.learned_, k, threshold)  # an invalid threshold is an error here
     sources = find_inputs(inputs)
-    if note := untuned_note(saved.tagger.learned_, threshold):
+    if note := threshold_note(saved.tagger.learned_, threshold):
         shown.say(note)
     place = os.fspath(out).removeprefix("file://")
     place = place if remote_files.is_url(place) else os.path.abspath(place)  # noqa: PTH100 - keeps links
