@@ -18,8 +18,8 @@ SEPARATOR, WORD, MARK, UNSPACED = 1, 2, 3, 4
 KIND_BITS = 7
 ODD = 8
 DONE, UNKNOWN, FOLD_FIRST = 0, 1, 2
-UNIT, PAD_LEFT, PAD_RIGHT = 1, 2, 4
-SPACE = 32
+UNIT, PAD_LEFT, PAD_RIGHT, FIRST_LINE = 1, 2, 4, 8
+SPACE, LINE_END = 32, 10
 
 # saved vocabularies hold these hashes: other numbers here need a new format of saved folders
 _SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -49,6 +49,12 @@ def _slot(h, mask):
 
 
 @njit(cache=True, nogil=True)
+def _mark_first_line(kinds, begin, end):
+    for t in range(begin, end):
+        kinds[t] |= FIRST_LINE
+
+
+@njit(cache=True, nogil=True)
 def tokenize(codes, bounds, table, folded_first, min_length):
     """Find the words of texts that lie one after the other.
 
@@ -72,7 +78,8 @@ def tokenize(codes, bounds, table, folded_first, min_length):
     folded
         Folded code points of words, 0 outside, shape (c,), uint32.
     starts, ends, hashes, kinds
-        Of each token, shape (m,); kind is UNIT for a character of an unspaced script.
+        Of each token, shape (m,); kind has the bit UNIT for a character of an unspaced script, and
+        FIRST_LINE for a token before the first line end, where there is one.
     offsets
         Tokens of text d are ``offsets[d]:offsets[d + 1]``; shape (n + 1,), int64.
     """
@@ -88,6 +95,7 @@ def tokenize(codes, bounds, table, folded_first, min_length):
     for d in range(n):
         i = bounds[d]
         stop = bounds[d + 1]
+        line_end = -1
         while i < stop:
             entry = table[codes[i]]
             kind = entry & KIND_BITS
@@ -98,6 +106,9 @@ def tokenize(codes, bounds, table, folded_first, min_length):
                 status = FOLD_FIRST
                 break
             if kind in (SEPARATOR, MARK):
+                if codes[i] == LINE_END and line_end < 0:
+                    line_end = i
+                    _mark_first_line(kinds, offsets[d], found)
                 folded[i] = 0
                 i += 1
                 continue
@@ -146,7 +157,7 @@ def odd_texts(codes, bounds, table):
 def character_ngrams(codes, bounds, table, folded_first, low, high):
     """Find the character n-grams of each word with a space before and after it.
 
-    As `tokenize`; a token is an n-gram, its place is clipped to the word, and its kind tells
+    As `tokenize`; a token is an n-gram, its place is clipped to the word, and its kind tells also
     whether it begins or ends with the space outside.
     """
     n = len(bounds) - 1
@@ -184,8 +195,12 @@ def character_ngrams(codes, bounds, table, folded_first, low, high):
     for d in range(n if status == DONE else 0):
         i = bounds[d]
         stop = bounds[d + 1]
+        line_end = -1
         while i < stop:
             if folded[i] == SPACE:
+                if codes[i] == LINE_END and line_end < 0:
+                    line_end = i
+                    _mark_first_line(kinds, offsets[d], found)
                 i += 1
                 continue
             start = i
@@ -379,6 +394,60 @@ def count_terms(starts, ends, hashes, kinds, offsets, low, high):
 
 
 @njit(cache=True, nogil=True)
+def weights_by_place(
+    ids, offsets, firsts, kinds, token_offsets, columns, counts, indptr, n_ids, first_line,
+    fade_after, sublinear,
+):  # fmt: skip
+    """Return how much each term counts in each text by where it stands, shape (nnz,), float32.
+
+    Parameters
+    ----------
+    ids, offsets
+        The n-grams of text d are ``ids[offsets[d]:offsets[d + 1]]``, as `count_rows` took them.
+    firsts
+        The first token of each n-gram.
+    kinds, token_offsets
+        Of the tokens, as of `tokenize`.
+    columns, counts, indptr
+        What `count_rows` returned.
+    n_ids
+        Number of distinct n-grams.
+    first_line
+        How often an n-gram counts that begins in the first line.
+    fade_after
+        A term that first comes at place p, counted in tokens from 0, is divided by
+        ``1 + ln(1 + p / fade_after)``; 0 for no term.
+    sublinear
+        Take 1 + ln(count) instead of the count.
+    """
+    weights = np.empty(len(columns), np.float32)
+    place_of = np.empty(n_ids, np.int64)
+    for d in range(len(offsets) - 1):
+        for p in range(indptr[d], indptr[d + 1]):
+            weights[p] = counts[p]
+            place_of[columns[p]] = -1
+        new = indptr[d]  # columns come in the order in which the terms appear
+        for g in range(offsets[d], offsets[d + 1]):
+            t = ids[g]
+            if place_of[t] < 0:
+                place_of[t] = new
+                new += 1
+            if kinds[firsts[g]] & FIRST_LINE:
+                weights[place_of[t]] += first_line - 1
+        if sublinear:
+            for p in range(indptr[d], indptr[d + 1]):
+                weights[p] = 1.0 + math.log(weights[p])
+        if fade_after > 0.0:
+            seen = indptr[d]
+            for g in range(offsets[d], offsets[d + 1]):
+                if seen < indptr[d + 1] and columns[seen] == ids[g]:
+                    place = firsts[g] - token_offsets[d]
+                    weights[seen] /= 1.0 + math.log(1.0 + place / fade_after)
+                    seen += 1
+    return weights
+
+
+@njit(cache=True, nogil=True)
 def add_slots(slots, keys, begin, end):
     """Enter ``keys[begin:end]`` into an open-addressing table from hash to position in keys."""
     mask = len(slots) - 1
@@ -558,7 +627,8 @@ def weigh(columns, counts, indptr, column_of, idf, sublinear, normalize):
     Parameters
     ----------
     columns, counts, indptr
-        Rows as of `count_rows`, columns being the batch's own numbers.
+        Rows as of `count_rows`, columns being the batch's own numbers; or weights as of
+        `weights_by_place` for counts, which are float32 and are not made sublinear again.
     column_of
         The column of each of the batch's terms, or -1 for none; shape (m,), int32.
     idf
@@ -582,7 +652,7 @@ def weigh(columns, counts, indptr, column_of, idf, sublinear, normalize):
     for t in order:
         nnz, at[t] = nnz + at[t], nnz
     rows = np.empty(nnz, np.int32)
-    by_term = np.empty(nnz, np.int32)
+    by_term = np.empty(nnz, counts.dtype)
     out_indptr = np.zeros(n + 1, np.int64)
     for d in range(n):
         kept = 0
@@ -608,7 +678,7 @@ def weigh(columns, counts, indptr, column_of, idf, sublinear, normalize):
             d = rows[q]
             count = by_term[q]
             if sublinear:
-                tf = logs[count] if count < 64 else 1.0 + math.log(count)
+                tf = logs[np.int64(count)] if count < 64 else 1.0 + math.log(count)
             else:
                 tf = float(count)
             out_columns[free[d]] = column

@@ -21,6 +21,7 @@ from labelgrove.text.batches import RowBlock, batches, in_order, stack
 from labelgrove.text.vocabulary import (
     COUNT_OR_SHARE,
     CountedBatch,
+    Emphasis,
     GrowingVocabulary,
     TermCounts,
     as_documents,
@@ -35,7 +36,8 @@ class Tfidf(Featurizer):
     """Texts to tf-idf rows; the same numbers as scikit-learn's on the same tokens.
 
     The weight of a term in a text is ``(1 + ln(count)) * (ln((1 + n) / (1 + df)) + 1)``, then
-    the row is brought to length 1. Words are runs of letters, digits, underscores and combining
+    the row is brought to length 1. ``first_line`` and ``fade_after`` let words count more at the
+    beginning of a text. Words are runs of letters, digits, underscores and combining
     marks, folded to NFC and lower case. Chinese, Japanese, Thai and other scripts without spaces
     need no setting: a run of their characters gives its single characters and pairs of
     neighbours (longer ones if ``ngrams`` asks for them).
@@ -86,6 +88,19 @@ class Tfidf(Featurizer):
         None, "Keep only the terms that occur most often; None for all.", least=1
     )
     sublinear: bool = setting(True, "Use 1 + ln(count) instead of the count.")
+    first_line: int = setting(
+        1,
+        "How often a word counts each time it stands in the first line, such as a title; 1 as "
+        "anywhere else. A text of one line has no first line.",
+        least=1,
+        most=100,
+    )
+    fade_after: float | None = setting(
+        None,
+        "Words that come late count less: the weight of a word that comes first after p others is "
+        "divided by 1 + ln(1 + p / fade_after). None: all places count the same.",
+        above=0,
+    )
     norm: Literal["l2"] | None = setting(
         "l2", "Scale rows to length 1 (l2), or leave them as they are (None)."
     )
@@ -126,7 +141,7 @@ class Tfidf(Featurizer):
         columns = np.full(vocabulary.size, -1, np.int32)
         columns[kept] = np.arange(len(kept), dtype=np.int32)
         raw = (rows.popleft() for _ in range(len(rows)))  # each is let go once it is weighed
-        weights = (self.idf_, bool(self.sublinear), self.norm is not None)
+        weights = (self.idf_, self._to_log(), self.norm is not None)
 
         def work(row: tuple[NDArray[np.int32], TermCounts]) -> RowBlock:
             from labelgrove.text import kernels
@@ -139,13 +154,13 @@ class Tfidf(Featurizer):
         """Return the rows of texts, shape (n, D), float32; unknown terms have no column."""
         self.check_fitted()
         analyzer, sizes = self._analyzer()
-        weights = (self.idf_, bool(self.sublinear), self.norm is not None)
+        weights, emphasis = (self.idf_, self._to_log(), self.norm is not None), self._emphasis()
 
         def work(batch: list[str]) -> RowBlock:
             from labelgrove.text import kernels
 
             part: Any
-            if analyzer.language is None:
+            if analyzer.language is None and not emphasis:
                 part = analyzer.run(
                     kernels.tfidf_rows,
                     batch,
@@ -157,7 +172,7 @@ class Tfidf(Featurizer):
                     *weights,
                 )
             else:
-                counted = count_terms(analyzer.tokens(batch), *sizes)
+                counted = count_terms(analyzer.tokens(batch), *sizes, emphasis)
                 columns = kernels.look_up(counted.hashes, self.slots_, self.keys_)
                 part = kernels.weigh(*counted.rows, columns, *weights)
             return RowBlock(*part)
@@ -207,12 +222,19 @@ class Tfidf(Featurizer):
             )
         return analyzer, sizes
 
+    def _emphasis(self) -> Emphasis:
+        return Emphasis(int(self.first_line), float(self.fade_after or 0), bool(self.sublinear))
+
+    def _to_log(self) -> bool:
+        """Whether counts have still to be made sublinear; what has emphasis is so already."""
+        return bool(self.sublinear) and not self._emphasis()
+
     def _count(self, texts: Iterable[str]) -> Iterable[CountedBatch]:
         self.check_settings()
-        analyzer, sizes = self._analyzer()
+        (analyzer, sizes), emphasis = self._analyzer(), self._emphasis()
 
         def work(batch: list[str]) -> CountedBatch:
-            return count_terms(analyzer.tokens(batch), *sizes)
+            return count_terms(analyzer.tokens(batch), *sizes, emphasis)
 
         return in_order(work, batches(texts), self.threads)
 

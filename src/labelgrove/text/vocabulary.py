@@ -107,12 +107,13 @@ class TermCounts(NamedTuple):
     ----------
     columns, counts
         Row d is ``indptr[d]:indptr[d + 1]``, terms in order of appearance; shapes (nnz,), int32.
+        Where places count, ``counts`` is how much each term counts, float32.
     indptr
         Shape (n + 1,), int64.
     """
 
     columns: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    counts: NDArray[np.int32] | NDArray[np.float32]
     indptr: NDArray[np.int64]
 
     def compact(self) -> TermCounts:
@@ -146,18 +147,56 @@ class CountedBatch(NamedTuple):
     totals: NDArray[np.int64]
 
 
-def count_terms(tokens: Tokens, low: int, high: int) -> CountedBatch:
+class Emphasis(NamedTuple):
+    """How much a term counts by where it stands in a text.
+
+    Parameters
+    ----------
+    first_line
+        How often a term counts each time it begins in the first line.
+    fade_after
+        What is divided by 1 + ln(1 + place / fade_after) for a term that first comes at a place,
+        counted in words from 0; 0 for nothing.
+    sublinear
+        Take 1 + ln(count) instead of the count.
+    """
+
+    first_line: int = 1
+    fade_after: float = 0.0
+    sublinear: bool = True
+
+    def __bool__(self) -> bool:
+        return self.first_line != 1 or self.fade_after > 0
+
+
+def count_terms(
+    tokens: Tokens, low: int, high: int, emphasis: Emphasis | None = None
+) -> CountedBatch:
     """Count the n-grams, from low to high tokens, of a batch of texts.
 
     Words are joined with their neighbours in the same text. In a run of characters of a script
-    without spaces, sizes go up to 2 at least; a run and a word beside it are not joined.
+    without spaces, sizes go up to 2 at least; a run and a word beside it are not joined. With
+    emphasis the rows hold how much each term counts instead of how often it is there.
     """
     from labelgrove.text import kernels
 
-    found = kernels.count_terms(*tokens[3:], low, high)
-    hashes, firsts, lasts, columns, counts, indptr, documents, totals = found
-    rows = TermCounts(columns, counts, indptr)
-    return CountedBatch(tokens, hashes, firsts, lasts, rows, documents, totals)
+    if not emphasis:
+        found = kernels.count_terms(*tokens[3:], low, high)
+        hashes, firsts, lasts, columns, counts, indptr, documents, totals = found
+        rows = TermCounts(columns, counts, indptr)
+        return CountedBatch(tokens, hashes, firsts, lasts, rows, documents, totals)
+    keys, firsts, lasts, offsets = kernels.ngrams(*tokens[3:], low, high)
+    ids, places = kernels.intern(keys)
+    n = len(places)
+    columns, counts, indptr, documents, totals = kernels.count_rows(ids, offsets, n)
+    weights = kernels.weights_by_place(
+        *(ids, offsets, firsts, tokens.kinds, tokens.offsets, columns, counts, indptr, n),
+        *(emphasis.first_line, emphasis.fade_after, emphasis.sublinear),
+    )
+    rows = TermCounts(columns, weights, indptr)
+    return CountedBatch(
+        tokens, keys[places], firsts[places], lasts[places], rows, documents, totals
+    )
 
 
 def count_tokens(tokens: Tokens) -> tuple[CountedBatch, NDArray[np.int32]]:
