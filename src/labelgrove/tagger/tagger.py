@@ -50,6 +50,7 @@ from labelgrove.tagger.scoring import (
 from labelgrove.tagger.similar import similar_documents, with_neighbours
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.tags import name_tags, needed_depth
+from labelgrove.tagger.text_trials import choose_text_settings, settings_left_open
 from labelgrove.tagger.thresholds import PER_LABEL, decide
 
 Threshold: TypeAlias = float | str | None
@@ -188,14 +189,25 @@ class Tagger(Configured):
         held: Corpus | float = self.validation
         if validation is not None:
             held = as_corpus(validation, columns=corpus.columns)
+        run = run or Run()
+        featurizers = new_featurizers(model.views(), self.features, corpus, self.threads)
+        choose_text_settings(
+            featurizers,
+            settings_left_open(model.views(), self.features, corpus),
+            corpus,
+            held_out=self.validation,
+            seed=self.seed,
+            threads=self.threads,
+            progress=run.progress,
+        )
         return prepare(
             corpus,
             model,
-            new_featurizers(model.views(), self.features, corpus, self.threads),
+            featurizers,
             vocabulary=as_vocabulary(vocabulary),
             validation=held,
             seed=self.seed,
-            run=run or Run(),
+            run=run,
         )
 
     def learn(

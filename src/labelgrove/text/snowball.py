@@ -4,26 +4,58 @@ from __future__ import annotations
 
 import threading
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
-from labelgrove.core.extras import need
 from labelgrove.text.analysis import Tokens, strings
 from labelgrove.text.vocabulary import empty_slots, with_room
 
 MAX_WORDS = 2_000_000
+NAMES = {  # ISO 639-1 codes of the languages that Snowball knows today
+    **{"ar": "Arabic", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German"},
+    **{"el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian"},
+    **{"eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish"},
+    **{"hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian"},
+    **{"lt": "Lithuanian", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian", "pl": "Polish"},
+    **{"pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sr": "Serbian", "sv": "Swedish"},
+    **{"ta": "Tamil", "tr": "Turkish", "yi": "Yiddish"},
+}
+
+
+class StemmedLanguage(NamedTuple):
+    """A language with a stemmer: Snowball's code and the English name."""
+
+    code: str
+    name: str
+
+
+def stemmed_language(code: str) -> StemmedLanguage | None:
+    """Return the language of an ISO 639-1 code if Snowball has a stemmer for it.
+
+    Examples
+    --------
+    >>> stemmed_language("nb"), stemmed_language("ja")
+    (StemmedLanguage(code='no', name='Norwegian'), None)
+    """
+    import Stemmer
+
+    code = "no" if code in ("nb", "nn") else code
+    name = NAMES.get(code, "")
+    return StemmedLanguage(code, name) if name.lower() in Stemmer.algorithms() else None
 
 
 @lru_cache(64)
 def language(name: str) -> str:
     """Return ``name`` if Snowball knows that language, by ISO code or by its own name."""
-    library = need("Stemmer", "snowball", f"the analyzer 'snowball:{name}'")
+    import Stemmer
+
     try:
-        library.Stemmer(name := name.lower())
+        Stemmer.Stemmer(name := name.lower())
     except KeyError as error:
-        known = ", ".join(library.algorithms())
+        known = ", ".join(Stemmer.algorithms())
         raise InputError(
             f"unknown Snowball language {name!r}; known: {known}, or their ISO codes such as 'de'"
         ) from error
@@ -42,8 +74,9 @@ class Stems:
     """
 
     def __init__(self, language: str, max_words: int = MAX_WORDS) -> None:
-        library = need("Stemmer", "snowball", f"the analyzer 'snowball:{language}'")
-        self._stemmer = library.Stemmer(language, 0)  # 0: no cache of its own beside ours
+        import Stemmer
+
+        self._stemmer = Stemmer.Stemmer(language, 0)  # 0: no cache of its own beside ours
         self._max_words = max_words
         self._lock = threading.Lock()  # neither the stemmer nor growing arrays may be shared
         self._forget()

@@ -1,0 +1,206 @@
+"""What words are and how much they count, tried on a part of the training documents.
+
+Word stems where the texts' language has them, words of the first line that count several times,
+words that count the less the later they come: what ranks labels of held-out documents better than
+the defaults is taken. A setting that was given is left as it is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.core.errors import EmptyCorpusError
+from labelgrove.core.estimator import Featurizer
+from labelgrove.core.progress import Progress
+from labelgrove.core.random import text_fraction
+from labelgrove.core.ranking import ndcg
+from labelgrove.core.types import Document, ViewSpec
+from labelgrove.corpus import Corpus
+from labelgrove.labels import LabelCollector
+from labelgrove.text import Tfidf
+
+READ = 50_000  # documents of the beginning from which some are taken
+TAKEN = 3000
+FEWEST = 200  # below, held-out documents could not tell
+PARTS = 3  # each is judged by what is learned from the others
+JUDGED = 1000  # documents that are enough to judge by
+FIRST_LINES = (2, 4)
+FADES = (100.0, 20.0)
+OF_TFIDF = ("analyzer", "first_line", "fade_after")
+Settings = Mapping[str, Any]
+
+
+def choose_text_settings(
+    parts: Mapping[str, Featurizer],
+    left_open: Mapping[str, Iterable[str]],
+    corpus: Corpus,
+    *,
+    held_out: float,
+    seed: int,
+    threads: int | None,
+    progress: Progress,
+) -> None:
+    """Try settings of the texts' features, and set those that held-out documents prefer.
+
+    Parameters
+    ----------
+    parts
+        Unfitted featurizers by view; they are changed in place.
+    left_open
+        Names of the settings that nobody gave, by view, as of `settings_left_open`.
+    corpus
+        Documents with labels, of which a part is read.
+    held_out
+        The share of them that is held out by a hash of the text: it has no part in this, and what
+        is scored on it later was not selected by it. With 0 nothing is tried.
+    seed, threads
+        Of that hash; of the model that ranks.
+    progress
+        Where it is said what is taken.
+    """
+    wanted = {name for names in left_open.values() for name in names}
+    tfidf = next((view for view in left_open if isinstance(parts[view], Tfidf)), None)
+    if tfidf is not None:
+        wanted &= set(left_open[tfidf])
+    if not wanted or not held_out:
+        return
+    documents = _some(corpus, held_out, seed)
+    if len(documents) < FEWEST:
+        return
+    given = {} if tfidf is None else parts[tfidf].get_params(deep=False)
+    trials = _Trials(documents, {**given, "threads": threads}, seed, threads)
+    chosen = trials.improve(_candidates(trials.texts, wanted), progress)
+    for view, names in left_open.items():
+        own = {name: value for name, value in chosen.items() if name in names}
+        if own:
+            parts[view].set_params(**own)
+
+
+def settings_left_open(
+    views: Mapping[str, ViewSpec], given: Any, corpus: Corpus
+) -> dict[str, list[str]]:
+    """Return, for each view of words, the settings that may be chosen.
+
+    Parameters
+    ----------
+    views
+        What a model asks for.
+    given
+        What a user gave instead: `Tagger`'s ``features``.
+    corpus
+        Of features, it has no words to try.
+    """
+    found: dict[str, list[str]] = {}
+    for view, spec in views.items() if corpus.featurizer is None else ():
+        own = given.get(view) if isinstance(given, Mapping) else given
+        if isinstance(own, str | Featurizer):
+            continue
+        fixed = {**spec.settings, **(own or {})}
+        if fixed.get("featurizer", spec.featurizer) != spec.featurizer:
+            continue
+        names: tuple[str, ...] = ()
+        if spec.featurizer == "tf-idf" and not spec.learning_only:
+            names = OF_TFIDF
+        elif spec.featurizer == "words" and spec.reads_names:
+            names = ("analyzer",)  # networks have vectors of whole words
+        if names := tuple(name for name in names if name not in fixed):
+            found[view] = [*names]
+    return found
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Settings that are tried instead of the best so far, and the words that tell of them."""
+
+    settings: Settings
+    words: str
+
+
+class _Trials:
+    """Rankings of some documents by a linear model that learned from the others."""
+
+    def __init__(
+        self, documents: list[Document], given: Settings, seed: int, threads: int | None
+    ) -> None:
+        self.texts = [document.text for document in documents]
+        self._given, self._seed, self._threads = dict(given), seed, threads
+        labels = LabelCollector()
+        for document in documents:
+            labels.add(document.labels)
+        self._Y: csr_array = labels.finish(None)[1]
+        # copies of a text fall into one part
+        fractions = [text_fraction(text, seed) for text in self.texts]
+        self._part = (np.array(fractions) * 2**32).astype(np.int64) % PARTS
+        self._judged = min(PARTS, math.ceil(JUDGED * PARTS / len(documents)))
+
+    def improve(self, steps: Iterable[list[_Candidate]], progress: Progress) -> dict[str, Any]:
+        """Return settings that are better than those given, one step after the other."""
+        best: dict[str, Any] = {}
+        score: NDArray[np.float64] | None = None
+        title = f"trying word forms and weights on {len(self.texts):,} documents"
+        with progress.task(title, unit="trials") as shown:
+            for step in steps:
+                score = self._scores({}) if score is None else score
+                tried = [(each, self._scores({**best, **each.settings})) for each in step]
+                shown.advance(len(tried))
+                candidate, found = max(tried, key=lambda pair: float(pair[1].mean()))
+                gain = found - score
+                if gain.mean() > gain.std() / math.sqrt(len(gain)) > 0:
+                    was, now = 100 * score.mean(), 100 * found.mean()
+                    progress.say(f"{candidate.words}: held-out nDCG@5 {was:.1f} -> {now:.1f}")
+                    best, score = {**best, **candidate.settings}, found
+        return best
+
+    def _scores(self, settings: Settings) -> NDArray[np.float64]:
+        """Return nDCG@5 of each judged document, shape (j,)."""
+        from labelgrove.models.linear.bonsai import Bonsai
+
+        X = Tfidf(**{**self._given, **settings}).fit_transform(self.texts)
+        scores = []
+        for part in range(self._judged):
+            rest, own = np.flatnonzero(self._part != part), np.flatnonzero(self._part == part)
+            model = Bonsai(seed=self._seed, threads=self._threads).fit(X[rest], self._Y[rest])
+            scores.append(ndcg(model.rank(X[own], 5), self._Y[own], 5))
+        return np.concatenate(scores)
+
+
+def _some(corpus: Corpus, held_out: float, seed: int) -> list[Document]:
+    """Return documents with text and labels, chosen by a hash of their texts."""
+    documents = (each for each in islice(iter(corpus), READ) if each.labels and each.text.strip())
+    numbered = ((text_fraction(each.text, seed), i, each) for i, each in enumerate(documents))
+    others = (each for each in numbered if each[0] >= held_out)
+    try:
+        return [each for _, _, each in heapq.nsmallest(TAKEN, others)]
+    except EmptyCorpusError:  # names of labels may be all that there is
+        return []
+
+
+def _candidates(texts: list[str], wanted: Iterable[str]) -> Iterable[list[_Candidate]]:
+    """Yield what is tried in each step."""
+    from labelgrove.text.language import detect_language
+    from labelgrove.text.snowball import stemmed_language
+
+    wanted = set(wanted)
+    code = detect_language(texts) if "analyzer" in wanted else None
+    if language := stemmed_language(code or ""):
+        words = f"{language.name}: word stems instead of words"
+        yield [_Candidate({"analyzer": f"snowball:{language.code}"}, words)]
+    if "first_line" in wanted and 2 * sum("\n" in text for text in texts) >= len(texts):
+        yield [
+            _Candidate({"first_line": n}, f"words of the first line count {n} times")
+            for n in FIRST_LINES
+        ]
+    if "fade_after" in wanted:
+        yield [
+            _Candidate({"fade_after": n}, f"later words count less (fade_after={n:g})")
+            for n in FADES
+        ]

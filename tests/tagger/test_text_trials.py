@@ -1,0 +1,133 @@
+"""Word stems and weights of words are chosen by a part of the training documents."""
+
+import random
+
+import pytest
+
+from labelgrove import Tagger
+from labelgrove.core.progress import Silent
+from labelgrove.core.random import text_fraction
+from labelgrove.core.types import Run, ViewSpec
+from labelgrove.corpus import Corpus, read_corpus
+from labelgrove.models import MODELS
+from labelgrove.tagger.text_trials import settings_left_open
+from labelgrove.text import Tfidf
+
+NOUNS = ["talo", "metsä", "kala", "lintu", "koulu", "kirja", "auto", "juna", "laiva", "sota"]
+NOUNS += ["runo", "satama", "kuva", "laulu", "peli", "tuli", "saha", "silta", "hylje", "muna"]
+CASES = ["", "n", "ssa", "sta", "lla", "lta", "lle", "ksi", "na", "tta"]
+FRAMES = [
+    "Tutkimus siitä, mitä {} merkitsee suomalaisille ihmisille nykyään",
+    "Kirjoituksia menneisyydestä: {} ja sen vaikutukset yhteiskunnassa",
+    "Miksi {} on niin tärkeä asia meille kaikille?",
+]
+
+
+class Heard(Silent):
+    """A progress that keeps what is said."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, message):
+        self.lines.append(message)
+
+
+def inflected(noun, chance):
+    case = chance.choice(CASES)
+    return noun + (case.replace("a", "ä") if "ä" in noun else case)
+
+
+def finnish(n=260, seed=0):
+    """Titles in which each word comes in many forms, and the label is the word."""
+    chance = random.Random(seed)
+    nouns = [chance.choice(NOUNS) for _ in range(n)]
+    texts = [chance.choice(FRAMES).format(inflected(noun, chance)) for noun in nouns]
+    return texts, [[noun] for noun in nouns]
+
+
+def titled(n=260, seed=0):
+    """A title of one word, and a body that mentions others more often."""
+    chance = random.Random(seed)
+    words = [f"w{i}" for i in range(12)]
+    titles = [chance.choice(words) for _ in range(n)]
+    bodies = [" ".join(chance.choices(words, k=8)) for _ in range(n)]
+    return [f"{a}\n{b}" for a, b in zip(titles, bodies, strict=True)], [[t] for t in titles]
+
+
+def fitted(texts, labels, model="bonsai", **settings):
+    heard = Heard()
+    tagger = Tagger(model, threads=1, **settings).fit(texts, labels, run=Run(progress=heard))
+    return tagger, "\n".join(heard.lines)
+
+
+def test_stems_are_taken_where_they_help(tmp_path):
+    texts, labels = finnish()
+    tagger, said = fitted(texts, labels)
+    assert "Finnish: word stems instead of words: held-out nDCG@5" in said
+    tagger.save(tmp_path / "tagger")
+    again = Tagger.load(tmp_path / "tagger")
+    assert again.learned_.featurizers["text"].analyzer == "snowball:fi"
+    new, truth = finnish(60, seed=1)
+    plain, said = fitted(texts, labels, features={"text": {"analyzer": "word"}})
+    assert "stems" not in said
+    assert plain.learned_.featurizers["text"].analyzer == "word"
+    assert again.score(new, truth) > plain.score(new, truth) + 0.05
+
+
+def test_a_grove_reads_names_by_the_same_stems():
+    tagger = fitted(*finnish(), "grove")[0]
+    analyzers = {part.analyzer for part in tagger.learned_.featurizers.values()}
+    assert analyzers == {"snowball:fi"}
+
+
+def test_the_first_line_counts_more_where_that_helps():
+    tagger, said = fitted(*titled())
+    assert "words of the first line count" in said
+    assert tagger.learned_.featurizers["text"].first_line > 1
+    assert fitted(*titled())[0].learned_.featurizers["text"].get_params() == (
+        tagger.learned_.featurizers["text"].get_params()
+    )
+
+
+@pytest.mark.parametrize("settings", [{"validation": 0}, {"features": Tfidf()}])
+def test_nothing_is_tried_unless_documents_are_held_out_and_settings_are_open(settings):
+    assert fitted(*finnish(), **settings)[0].learned_.featurizers["text"].analyzer == "word"
+
+
+def test_few_documents_cannot_tell():
+    tagger, said = fitted(*finnish(150))
+    assert "stems" not in said
+    assert tagger.learned_.featurizers["text"].analyzer == "word"
+
+
+def test_documents_that_are_held_out_have_no_part_in_it():
+    texts, labels = finnish(400)
+    others = [
+        ["other"] if text_fraction(text) < 0.1 else own
+        for text, own in zip(texts, labels, strict=True)
+    ]
+    assert ["other"] in others
+    said = [fitted(texts, each)[1].split("\n") for each in (labels, others)]
+    told = [[line for line in lines if "stems" in line] for lines in said]
+    assert told[0] == told[1] != []
+
+
+def open_settings(views, given=None, corpus=None):
+    return settings_left_open(views, given, corpus or Corpus.from_lists(["a"]))
+
+
+def test_settings_of_users_and_of_networks_are_left_alone(tmp_path):
+    tfidf, names = ViewSpec("tf-idf"), ViewSpec("words", reads_names=True)
+    views = {"text": tfidf, "words": names}
+    every = ["analyzer", "first_line", "fade_after"]
+    assert open_settings(views) == {"text": every, "words": ["analyzer"]}
+    assert open_settings(views, {"text": {"first_line": 2}})["text"] == ["analyzer", "fade_after"]
+    assert open_settings({"text": tfidf}, "words") == {}
+    assert open_settings(views, {"text": {"featurizer": "given"}}) == {"words": ["analyzer"]}
+    network = {"text": ViewSpec("words"), "tree": ViewSpec("tf-idf", learning_only=True)}
+    assert open_settings(network) == {}
+    assert open_settings(MODELS.create("grove").views()) == {"text": every, "words": ["analyzer"]}
+    features = tmp_path / "given.svm"
+    features.write_text("1 2 1\n0 0:1\n")
+    assert open_settings({"text": tfidf}, corpus=read_corpus(features)) == {}
