@@ -142,6 +142,10 @@ def test_models_lists_the_settings_of_one():
     beam = next(line.split() for line in told.splitlines() if line.startswith("beam"))
     assert beam[:4] == ["beam", "10", "5..30:log", "Nodes"]
     assert beam[-6:] == ["Allowed:", "a", "whole", "number", "from", "1."]
+    stems = next(line for line in told.splitlines() if line.startswith("text.analyzer"))
+    assert stems.split()[1] == "word"
+    assert "snowball:de" in stems
+    assert "held-out documents choose text.analyzer, text.first_line, text.fade_after." in told
     assert "did you mean 'bonsai'" in labelgrove("models", "bonsay", check=2).stderr
 
 

@@ -130,6 +130,10 @@ def test_models(tmp_path):
     assert beam["meaning"].startswith("Nodes")
     (threads,) = (each for each in record["settings"] if each["setting"] == "threads")
     assert (threads["default"], threads["allowed"]) == ("null", "a whole number from 1, or null")
+    text = record["views"]["text"]
+    assert text["featurizer"] == "tf-idf"
+    assert text["chosen"] == ["analyzer", "first_line", "fade_after"]
+    assert "ngrams" in [each["setting"] for each in text["settings"]]
 
 
 def test_combining(trained, data, tmp_path):

@@ -86,7 +86,7 @@ def choose_text_settings(
 
 
 def settings_left_open(
-    views: Mapping[str, ViewSpec], given: Any, corpus: Corpus
+    views: Mapping[str, ViewSpec], given: Any = None, corpus: Corpus | None = None
 ) -> dict[str, list[str]]:
     """Return, for each view of words, the settings that may be chosen.
 
@@ -97,10 +97,12 @@ def settings_left_open(
     given
         What a user gave instead: `Tagger`'s ``features``.
     corpus
-        Of features, it has no words to try.
+        If it is of features, there are no words to try.
     """
     found: dict[str, list[str]] = {}
-    for view, spec in views.items() if corpus.featurizer is None else ():
+    if corpus is not None and corpus.featurizer is not None:
+        return found
+    for view, spec in views.items():
         own = given.get(view) if isinstance(given, Mapping) else given
         if isinstance(own, str | Featurizer):
             continue
