@@ -113,6 +113,16 @@ def test_what_was_found_out_can_be_corrected(page):
     assert [row[:2] for row in rows] == [["Otsikko|huom", "x"], ["čaj, auto|a", "b"]]
 
 
+def test_two_columns_become_lines_of_one_text(page):
+    chosen(page, "docs.csv", table(",", "utf-8"))
+    page.select_option("#second-column", label="huom")
+    with page.expect_request("**/v1/tag") as sent:
+        tagged(page)
+    assert sent.value.post_data_json["texts"] == [f"{row[1]}\n{row[2]}" for row in ROWS]
+    page.get_by_label("with the texts", exact=True).uncheck()
+    assert downloaded(page, "CSV", ",")[0][:2] == ["nro", "suggested_labels"]
+
+
 def test_bad_rows_are_named_and_the_rest_is_tagged(page):
     content = b"text,n\nomena,1\nauto\n\xc3\xa4\xc3\xb6 auto,2\n\xff auto,3\n"
     chosen(page, "docs.csv", content)

@@ -14,7 +14,7 @@ function freeName(name, taken) {
 /**
  * Return results as a table in the separator of the file that was read.
  *
- * `results` are pairs of a document and its labels; `without` is a column to leave out, or -1.
+ * `results` are pairs of a document and its labels; `without` are columns to leave out.
  */
 export function asTable(table, results, without) {
   const { columns, head, separator, header } = table;
@@ -27,7 +27,7 @@ export function asTable(table, results, without) {
   const quoted = (text) => (special.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   // a spreadsheet would calculate what begins like a formula; the user's own cells stay as they are
   const guarded = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-  const kept = (cells) => cells.filter((_, i) => i !== without);
+  const kept = (cells) => cells.filter((_, i) => !without.includes(i));
   const line = (cells) => `${cells.map(quoted).join(separator)}\r\n`;
   const joined = (labels, part) => guarded(labels.map((each) => each[part]).join(between));
   const added = ["suggested_labels", ...(withIds ? ["suggested_label_ids"] : []), "suggested_scores"];
@@ -46,7 +46,7 @@ export function asJsonLines({ columns }, results, without) {
   const ofCells = (cells) => Object.fromEntries(names.map((each, i) => [each, cells[i]]));
   return results.map(([{ row }, labels]) => {
     const values = { ...(row.values ?? ofCells(row.cells)) };
-    if (without >= 0) delete values[names[without]];
+    for (const column of without) delete values[names[column]];
     return `${JSON.stringify({ ...values, [name]: labels })}\n`;
   });
 }

@@ -7,6 +7,7 @@ const MARKS = [
 ];
 const HEAD = 1 << 18; // bytes that are looked at for UTF-16 without a mark
 const OTHER = "windows-1252"; // what spreadsheets write most often beside UTF-8
+const ENOUGH = 10_000; // characters beyond ASCII that tell what is not UTF-8
 const BAD = "\ufffd";
 
 /** Encodings to choose from, each with what people call it. */
@@ -66,8 +67,13 @@ function strict(bytes, encoding) {
 
 const lenient = (bytes, encoding) => new TextDecoder(encoding).decode(bytes);
 
-/** How many of the characters beyond ASCII could not be decoded. */
+/** How many of the first characters beyond ASCII could not be decoded, as a share. */
 function share(text) {
-  const others = text.match(/[^\0-\x7f]/gu) ?? [];
-  return others.filter((letter) => letter === BAD).length / Math.max(others.length, 1);
+  let [others, bad] = [0, 0];
+  for (const [letter] of text.matchAll(/[^\0-\x7f]/gu)) {
+    others++;
+    if (letter === BAD) bad++;
+    if (others === ENOUGH) break;
+  }
+  return bad / Math.max(others, 1);
 }

@@ -51,16 +51,18 @@ function choice(id, title, options, value, onchange) {
 /**
  * Show which file is read and how, and ask for its columns.
  *
- * `chosen(documents, column, ids)` is called with the documents, or with null while no column of
- * texts is chosen; `again(how)` where the file is to be read in another way; `away()` to put it away.
- * `kept` has the `column` and `ids` that were chosen before.
+ * `chosen(documents, texts, ids)` is called with the documents and the numbers of the columns of
+ * texts and ids, or with null while no column of texts is chosen; `again(how)` where the file is to be read in another way; `away()` to put it away.
+ * `kept` has the `texts` and `ids` that were chosen before.
  */
 export function fileCard({ file, how, note, table }, { chosen, again, away, kept }) {
   const { columns, rows, unit } = table;
   const named = (name) => columns.findIndex((column) => column.trim().toLowerCase() === name);
-  const menu = el("select", { id: "column", onchange: choose },
-    el("option", { value: "" }, "choose one …"),
+  const textMenu = (id, none) => el("select", { id, onchange: choose },
+    el("option", { value: "" }, none),
     columns.map((column, i) => holdsTexts(rows, i) && el("option", { value: i }, column)));
+  const menu = textMenu("column", "choose one …");
+  const more = textMenu("second-column", "none");
   const ids = el("select", { id: "id-column", onchange: choose },
     el("option", { value: -1 }, "none: rows are numbered"),
     columns.map((column, i) => el("option", { value: i }, column)));
@@ -68,20 +70,20 @@ export function fileCard({ file, how, note, table }, { chosen, again, away, kept
   const found = named("text");
   if (found >= 0) menu.value = found;
   else if (menu.length === 2) menu.selectedIndex = 1;
-  if (kept) [menu.value, ids.value] = [kept.column, kept.ids];
+  if (kept) [menu.value, more.value, ids.value] = [kept.texts[0], kept.texts[1] ?? "", kept.ids];
   const preview = el("blockquote", { dir: "auto" });
   const hint = el("p", { class: "hint" },
     "No column is called “text”. Choose the one with the texts.",
     unit === "row" && table.header && " The first row is taken for the names of the columns.");
 
   function choose(event) {
-    const column = menu.value === "" ? -1 : Number(menu.value);
-    const documents = column < 0 ? null : documentsOf(table, column, Number(ids.value));
+    const texts = [menu.value, more.value].filter((value) => value !== "").map(Number);
+    const documents = menu.value === "" ? null : documentsOf(table, texts, Number(ids.value));
     const first = documents?.find(({ text }) => text);
     hint.hidden = documents !== null && Boolean(found >= 0 || kept || event);
     preview.hidden = !first;
     preview.textContent = first ? beginning(first.text, 200) : "";
-    chosen(documents, column, Number(ids.value));
+    chosen(documents, texts, Number(ids.value));
   }
 
   const bad = rows.filter(({ problem }) => problem).length;
@@ -94,6 +96,8 @@ export function fileCard({ file, how, note, table }, { chosen, again, away, kept
       el("button", { type: "button", class: "plain", onclick: away }, "Put away")),
     note && el("p", { class: "note" }, note),
     el("label", { for: "column" }, "Column with the texts"), menu, hint, preview,
+    menu.length > 2 && el("label", { for: "second-column" }, "And one with more of each text"),
+    menu.length > 2 && more,
     el("label", { for: "id-column" }, "Column with the ids"), ids,
     reading({ how, note, table }, again),
   ].filter(Boolean);

@@ -13,9 +13,9 @@ const STEP = 100; // milliseconds between two looks at the progress
 /**
  * Return a view of a run and what starts, or goes on with, it.
  *
- * `table` is what was read, `column` the one with the texts, `title` what the results are of.
+ * `table` is what was read, `texts` the columns of the texts, `title` what the results are of.
  */
-export function newRun(documents, { name, table, column, title, asked, limits }) {
+export function newRun(documents, { name, table, texts, title, asked, limits }) {
   const results = new Map(); // document -> labels
   const refused = new Map(); // document -> why
   const said = byId("said");
@@ -26,13 +26,13 @@ export function newRun(documents, { name, table, column, title, asked, limits })
   const bad = el("details", { class: "problem", hidden: true, open: true },
     el("summary"), el("ul"));
   const body = el("tbody");
-  const texts = el("input", { type: "checkbox", checked: true });
+  const withTexts = el("input", { type: "checkbox", checked: true });
   const form = table.kind === "tsv" ? ["TSV", "tsv"] : ["CSV", "csv"];
   const downloads = el("div", { class: "downloads", hidden: true },
     ...[[...form, asTable], ["JSON lines", "jsonl", asJsonLines]].map(([what, ending, write]) =>
       el("button", { type: "button", onclick: () => download(ending, write) },
         `Download ${what}`)),
-    el("label", { class: "check" }, texts, "with the texts"),
+    el("label", { class: "check" }, withTexts, "with the texts"),
     el("small", { class: "quiet" }, "Your columns, and the labels behind them."));
   const view = el("div", { class: "run" }, el("p", { class: "quiet", dir: "auto" }, title),
     el("div", { class: "going" }, gauge, counted, button), problem, bad, downloads,
@@ -118,7 +118,7 @@ export function newRun(documents, { name, table, column, title, asked, limits })
   function download(ending, write) {
     const done = documents.filter((each) => results.has(each))
       .map((each) => [each, results.get(each)]);
-    const content = write(table, done, texts.checked ? -1 : column);
+    const content = write(table, done, withTexts.checked ? [] : texts);
     const link = el("a", {
       href: URL.createObjectURL(new Blob(content, { type: "text/plain" })),
       download: `${name.replace(/\.\w+$/, "")}.tagged.${ending}`,

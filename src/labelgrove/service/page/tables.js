@@ -150,16 +150,17 @@ async function readLines(text) {
 /**
  * Return the documents of a table: `{ id, place, text, row }`, or `{ id, place, problem }`.
  *
- * As `labelgrove tag` does, one without an id gets its number, counted from 1.
+ * As `labelgrove tag` does, one without an id gets its number, counted from 1, and the texts of
+ * several columns become lines of one.
  */
-export function documentsOf({ columns, rows }, column, ids) {
+export function documentsOf({ columns, rows }, texts, ids) {
   return rows.map((row, i) => {
     const { place, cells, problem } = row;
     const given = cells?.[ids] ?? "";
     const id = String(given === "" ? i + 1 : given);
     if (problem) return { id, place, problem };
-    const text = cells[column];
-    return typeof text === "string" ? { id, place, text, row }
-      : { id, place, problem: `has no text in “${columns[column]}”` };
+    const wrong = texts.find((column) => typeof cells[column] !== "string");
+    if (wrong !== undefined) return { id, place, problem: `has no text in “${columns[wrong]}”` };
+    return { id, place, text: texts.map((column) => cells[column]).join("\n"), row };
   });
 }

@@ -106,7 +106,7 @@ const settings = () => JSON.stringify(
   [served.chosen?.name, second.value, byId("k").value, threshold.value, byId("least").value]);
 
 /** The same where a file is tagged: which one, how it is read, and its columns. */
-const fileSettings = () => JSON.stringify([file?.number, file?.column, file?.ids, settings()]);
+const fileSettings = () => JSON.stringify([file?.number, file?.texts, file?.ids, settings()]);
 
 /** What was asked for, or null where it makes no sense; then the field that is wrong says so. */
 function options() {
@@ -196,12 +196,12 @@ function tagFile(asked) {
   }
   shown = null;
   result.classList.remove("stale");
-  const { table, column } = file;
-  const columns = `column “${table.columns[column]}”`;
+  const { table, texts } = file;
+  const columns = `column ${texts.map((column) => `“${table.columns[column]}”`).join(" and ")}`;
   const least = asked.threshold === null ? "no threshold" : `threshold ${asked.threshold}`;
   const how = `${several(asked.k, "label")} at most, ${least}`;
   run = newRun(file.documents, {
-    name: file.file.name, table, column, limits: served.limits,
+    name: file.file.name, table, texts, limits: served.limits,
     title: `${file.file.name}, ${columns}, by ${served.chosen.name}: ${how}.`,
     asked: { ...asked, model: served.chosen.name },
   });
@@ -268,8 +268,8 @@ function useFile(found, kept) {
     kept,
     away: useText,
     again: readAgain,
-    chosen(documents, column, ids) {
-      Object.assign(file, { documents, column, ids });
+    chosen(documents, texts, ids) {
+      Object.assign(file, { documents, texts, ids });
       const count = documents?.filter(({ problem: bad }) => !bad).length;
       go.textContent = documents ? `Tag ${several(count, "document")}` : "Tag";
       if (run) textChanged();
