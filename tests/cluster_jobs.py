@@ -59,6 +59,10 @@ def total(rows, array):
     return float(array[rows].sum()), array.flags.writeable
 
 
+def zeros(megabytes):
+    return np.zeros(megabytes * 2**20, np.uint8)
+
+
 def threads(_):
     names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return [os.environ.get(name) for name in names], np.__version__

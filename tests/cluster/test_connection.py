@@ -55,6 +55,16 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         opening("local:1")
 
 
+def test_a_full_object_store_on_a_full_disk(monkeypatch):
+    monkeypatch.setenv("RAY_local_fs_capacity_threshold", "0.0001")  # any disk is that full
+    with open_cluster("local:1", object_store_memory=STORE) as cluster:
+        assert [len(zeros) for _, zeros in run_tasks(cluster, cluster_jobs.zeros, [20])]
+        with pytest.raises(ClusterError, match=r"task 0 could not be done: the object store and"):
+            list(run_tasks(cluster, cluster_jobs.zeros, [120]))
+        with pytest.raises(ClusterError, match=r"the object store of this machine and the disk"):
+            cluster.put(cluster_jobs.zeros(120))
+
+
 @needs_proc
 def test_a_local_cluster_ends_and_leaves_nothing(capfd):
     home = Path.home() / ".ray"

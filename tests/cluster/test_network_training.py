@@ -17,9 +17,11 @@ from labelgrove.cluster.home import HomeProcess, ShownAtHome
 from labelgrove.core.errors import ClusterError, InputError, LabelgroveError, StorageError
 from labelgrove.core.progress import Progress, Task
 from labelgrove.core.types import Run
+from labelgrove.models import MODELS
 from labelgrove.models.neural.training import checkpoint, processes
 from labelgrove.models.neural.training.processes import train
 from labelgrove.models.neural.training.settings import Training
+from labelgrove.tagger import Tagger
 from neural_stand_ins import FragileLine, Line, Table
 
 # Ray Train sets up Ray Data, which warns of settings of its own
@@ -231,32 +233,34 @@ def test_a_bar_goes_back_to_where_a_group_begins_again():
     assert written.titles == [("t", 100)]
 
 
-# --- from the command line ----------------------------------------------------------------------
+# --- whole models -------------------------------------------------------------------------------
 
 
-def write_documents(path):
-    with path.open("w") as file:
-        for number in range(240):
-            labels = [f"label {number % 7}", f"label {number % 5}"]
-            text = " ".join(f"{each.replace(' ', '')}x{number % 3}" for each in labels)
-            file.write(json.dumps({"text": text, "labels": labels}) + "\n")
+def test_a_model_behind_a_first_stage(small_cluster):
+    texts, labels = documents()
+    model = MODELS.create(
+        "attentionxml", batch=16, epochs=1, first="bonsai", folds=2, vectors="random", units=8,
+        threads=1,
+    )  # fmt: skip
+    shown, workers = Written(), ClusterWorkers(small_cluster)
+    tagger = Tagger(model).fit(texts, labels, run=Run(progress=shown, workers=workers))
+    assert "training network 1: 2 processes share every batch (cpu, 1 CPUs each)" in shown.lines
+    assert workers.n_done > 2, "the first stage learned there too"
+    assert tagger.tag(texts[0], k=1)
 
 
-def test_train_with_a_first_stage_from_the_command_line(tmp_path):
-    write_documents(tmp_path / "train.jsonl")
-    settings = {"batch": 16, "epochs": 2, "first": "bonsai", "folds": 2}
-    settings |= {"vectors": "random", "units": 8}
-    said = labelgrove(
-        "train", tmp_path / "train.jsonl", "--model=attentionxml", "--out", tmp_path / "found",
-        *(f"--set={key}={value}" for key, value in settings.items()), "--cluster=local:2",
-    ).stderr  # fmt: skip
-    assert "2 processes share every batch (cpu, 1 CPUs each)" in said
-    assert "no part of this training ran on the cluster" not in said
-    assert (tmp_path / "found" / "manifest.json").is_file()
+def documents():
+    labels = [[f"label {n % 7}", f"label {n % 5}"] for n in range(240)]
+    texts = [
+        " ".join(f"{each.replace(' ', '')}x{n % 3}" for each in row) for n, row in enumerate(labels)
+    ]
+    return texts, labels
 
 
 def test_an_estimate_tells_among_how_many_processes_a_network_is_divided(tmp_path):
-    write_documents(tmp_path / "train.jsonl")
+    with (tmp_path / "train.jsonl").open("w") as file:
+        for text, labels in zip(*documents(), strict=True):
+            file.write(json.dumps({"text": text, "labels": labels}) + "\n")
     settings = {"batch": 32, "vectors": "random", "filters": 8, "device": "cpu"}
     done = labelgrove(
         "train", tmp_path / "train.jsonl", "--model=xml-cnn", "--out", tmp_path / "found",

@@ -3,8 +3,14 @@ from dataclasses import replace
 import pytest
 
 import cluster_jobs
-from labelgrove.cluster import run_tasks
-from labelgrove.cluster.versions import SOURCE, compare, reader_for_nodes, versions_here
+from labelgrove.cluster import run_tasks, versions
+from labelgrove.cluster.versions import (
+    SOURCE,
+    compare,
+    network_versions,
+    reader_for_nodes,
+    versions_here,
+)
 from labelgrove.core.errors import ClusterError
 
 
@@ -35,6 +41,18 @@ def test_every_node_is_asked(small_cluster):
     with pytest.raises(ClusterError, match="has another numpy than this machine") as told:
         other.check_versions()
     assert node.name in str(told.value)
+
+
+def test_what_networks_need_is_asked_of_every_node(small_cluster, monkeypatch):
+    small_cluster.check_versions(networks=True)
+    here = network_versions()
+    assert here["pandas"] == here["pydantic"] == "(any version)"
+    monkeypatch.setattr(versions, "_installed", lambda name: "0.0.1")
+    with pytest.raises(ClusterError, match=r"has another torch than this machine: .* 0.0.1 here"):
+        small_cluster.check_versions(networks=True)
+    there = here | {"pandas": "not installed"}
+    with pytest.raises(ClusterError, match=r"node a has no pandas: install pandas \(any version\)"):
+        compare("a", there, here)
 
 
 def test_a_task_refuses_a_node_that_joined_later(small_cluster):

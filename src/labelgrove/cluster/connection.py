@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labelgrove.cluster.address import ClusterAddress, read_address
-from labelgrove.cluster.versions import Versions, compare, reader_for_nodes, versions_here
+from labelgrove.cluster.versions import (
+    Versions,
+    compare,
+    network_versions,
+    reader_for_nodes,
+    versions_here,
+)
 from labelgrove.core.errors import ClusterError
 from labelgrove.core.extras import need
 from labelgrove.core.progress import Progress, Silent
@@ -107,12 +113,19 @@ class Cluster:
                 "the disk of Ray's temporary folder, or use fewer documents"
             ) from error
 
-    def check_versions(self) -> None:
-        """Raise a `ClusterError` if a node has another labelgrove, Python or numpy."""
+    def check_versions(self, networks: bool = False) -> None:
+        """Raise a `ClusterError` if a node has another labelgrove, Python or numpy.
+
+        Parameters
+        ----------
+        networks
+            Also if it lacks what networks are trained with.
+        """
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        read = ray.remote(num_cpus=0, max_retries=3)(reader_for_nodes())
+        read = ray.remote(num_cpus=0, max_retries=3)(reader_for_nodes(networks))
+        wanted = self.versions | (network_versions() if networks else {})
         nodes = self.nodes
         asked = [
             read.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.id, soft=False))
@@ -131,7 +144,7 @@ class Cluster:
                     continue  # it was lost meanwhile, and no task will run there
                 first = next(iter(str(error).strip().splitlines()), type(error).__name__)
                 raise ClusterError(f"node {node.name} cannot run tasks: {first}") from error
-            compare(node.name, theirs, self.versions)
+            compare(node.name, theirs, wanted)
 
 
 @contextmanager

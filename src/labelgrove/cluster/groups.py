@@ -7,14 +7,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
 
 from labelgrove.cluster.connection import Cluster, ClusterNode
 from labelgrove.cluster.failures import pack, unpack
 from labelgrove.cluster.home import HomeProcess, SentHome, ShownAtHome
 from labelgrove.cluster.tasks import PATIENCE
-from labelgrove.cluster.versions import Versions, compare, versions_here
+from labelgrove.cluster.versions import THERE, compare, network_versions
 from labelgrove.core import interrupts
 from labelgrove.core.errors import ClusterError, LabelgroveError
 from labelgrove.core.extras import need
@@ -101,7 +100,9 @@ def run_group(
     max_retries
         How many times in a row they may begin again without getting further.
     """
-    need("ray.train", "cluster", "training a network on a cluster")
+    for module in (*THERE, "ray.train"):
+        need(module, "cluster", "training a network on a cluster")
+    cluster.check_versions(networks=True)
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -109,7 +110,7 @@ def run_group(
     options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "max_concurrency": 4}
     home = ray.remote(**options)(HomeProcess).options(scheduling_strategy=here).remote(max_retries)
     given = cluster.put((function, job))
-    config = {"home": home, "given": [given], "versions": _with_torch(cluster.versions)}
+    config = {"home": home, "given": [given], "versions": network_versions()}
     with tempfile.TemporaryDirectory(prefix="labelgrove-", ignore_cleanup_errors=True) as folder:
         trainer = _trainer(plan, config, folder, sparse)
         fitting = _Fitting(trainer.fit)
@@ -151,7 +152,7 @@ def run_in_group(config: dict[str, Any]) -> None:
         return
     home = SentHome(actor)
     try:
-        compare(socket.gethostname(), _with_torch(versions_here()), config["versions"])
+        compare(socket.gethostname(), network_versions(), config["versions"])
         function, job = ray.get(config["given"][0])
         function(job, home)
         home.flush()
@@ -164,10 +165,6 @@ def run_in_group(config: dict[str, Any]) -> None:
         lines = str(error).strip().splitlines() or [""]
         ray.get(actor.complain.remote(f"{type(error).__name__}: {lines[0]}"))
         raise
-
-
-def _with_torch(versions: Versions) -> Versions:
-    return {**versions, "torch": version("torch")}
 
 
 class _Fitting(threading.Thread):

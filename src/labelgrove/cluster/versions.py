@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from labelgrove.core.errors import ClusterError
@@ -13,6 +14,9 @@ from labelgrove.core.errors import ClusterError
 Versions = dict[str, str]
 SOURCE = "source of labelgrove"
 MISSING = "not installed"
+SAME = ("torch", "lightning-fabric")  # what networks compute with
+THERE = ("pandas", "pydantic")  # what Ray Train imports
+ANY = "(any version)"
 
 
 @cache
@@ -41,6 +45,23 @@ def versions_here() -> Versions:
     }
 
 
+def network_versions() -> Versions:
+    """Return what must be the same on nodes that train a network."""
+    found = {name: _installed(name) for name in SAME}
+    return versions_here() | found | {name: _any(name) for name in THERE}
+
+
+def _installed(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return MISSING
+
+
+def _any(name: str) -> str:
+    return MISSING if _installed(name) == MISSING else ANY
+
+
 def compare(node: str, theirs: Versions, ours: Versions) -> None:
     """Raise a `ClusterError` that names the node and both versions if they differ."""
     for name, version in ours.items():
@@ -57,19 +78,26 @@ def compare(node: str, theirs: Versions, ours: Versions) -> None:
         )
 
 
-def reader_for_nodes() -> Callable[[], Versions]:
+def reader_for_nodes(networks: bool = False) -> Callable[[], Versions]:
     """Return a function that works on nodes without labelgrove or with another one.
 
     It is a function inside a function, so that Ray sends its code instead of its name.
+
+    Parameters
+    ----------
+    networks
+        Whether it also tells what networks need.
     """
+    wanted = "network_versions" if networks else "versions_here"
 
     def read() -> dict[str, str]:
         import platform
         from importlib import import_module
 
         try:
-            here: dict[str, str] = import_module("labelgrove.cluster.versions").versions_here()
-        except ImportError:
+            module = import_module("labelgrove.cluster.versions")
+            here: dict[str, str] = getattr(module, wanted)()
+        except (ImportError, AttributeError):
             here = {"Python": platform.python_version()}
             for name in ("labelgrove", "numpy"):
                 try:
