@@ -182,6 +182,8 @@ class _Fitting(threading.Thread):
             self._fit()
         except Exception as error:
             self.error = error
+        except SystemExit:  # the cluster is closed while a group that failed still ends
+            pass
 
 
 def _wait(fitting: _Fitting, home: Any, plan: GroupPlan, progress: Progress) -> None:
