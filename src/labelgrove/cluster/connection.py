@@ -28,13 +28,14 @@ from labelgrove.core.extras import need
 from labelgrove.core.progress import Progress, Silent
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "RAYON", "VECLIB_MAXIMUM")
-NODE_SECONDS = 60.0  # for a node to start a process and tell its versions
+NODE_SECONDS = 120.0  # for a node to start a process and tell its versions
 LONGEST = 50  # characters of a temporary folder: paths of sockets have 107 at most
 OWN_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_task_oom_retries": "3",  # without end otherwise
     "RAY_CHDIR_TO_TRIAL_DIR": "0",  # Ray Train would change the working folder
     "RAY_TRAIN_METRICS_ENABLED": "0",
+    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600",  # a minute is not enough for busy machines
 }
 
 SET_BY_RAY = ("RAY_AUTH_MODE", "PYTHONBREAKPOINT")
