@@ -55,7 +55,7 @@ def about_leaks(
         share,
         f"{' and '.join(told)} of the {n:,} in {test.title} are in {train.title} too ({share:.1%})",
         "scores on them are too high: divide the documents again, copies on one side",
-        wording.split(wording.train, wording.test or ""),
+        wording.split("--group", "near"),
         places=places,
         numbers={"documents": n_exact, "near_copies": n_near, "of": n},
     )
@@ -84,7 +84,7 @@ def about_unseen_labels(
         if mostly
         else "a tagger cannot find them, and they count as misses: divide the documents so that "
         "rare labels are on both sides",
-        "" if mostly else wording.command("split", train.name, "--out", "parts"),
+        "" if mostly else wording.split(),
         examples=[names_of(ids[label] for label in most.tolist())],
         numbers={"labels": len(unseen), "share": share},
     )

@@ -172,7 +172,7 @@ def about_copies(
             f"{some(len(twins), 'text')} of {facts.title} ({len(twins) / n:.0%}) "
             f"{verb(len(twins), 'has', 'have')} a near copy in it",
             "a test set drawn at random would hold copies of training texts: keep them together",
-            wording.split(facts.name),
+            wording.split("--group", "near"),
             places=wording.pairs(
                 facts, np.stack([shown, near.best[mine, 0][shown] - first], axis=1)
             ),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import vstack
 
 from labelgrove.checking.about_files import (
@@ -35,7 +34,6 @@ from labelgrove.checking.findings import SERIOUS, FileFinding, Place, by_weight
 from labelgrove.checking.near_copies import near_copies
 from labelgrove.checking.wording import Wording, shortened
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.random import generator
 from labelgrove.corpus import Corpus
 from labelgrove.corpus.remembered import option_words
 from labelgrove.corpus.source_rows import layout_of
@@ -214,7 +212,7 @@ def _about_each(
     ids: Sequence[str],
     wording: Wording,
 ) -> Iterator[FileFinding]:
-    near = near_copies(_sketches(facts), len(facts[0]))
+    near = near_copies(np.concatenate([each.sketches for each in facts]), len(facts[0]))
     for number, (each, shares) in enumerate(zip(facts, languages, strict=True)):
         yield from about_reading(each, wording)
         yield from about_texts(each, wording)
@@ -226,15 +224,6 @@ def _about_each(
             yield from about_companions(each, ids)
         else:
             yield from about_leaks(facts[0], each, near, wording)
-
-
-def _sketches(facts: Sequence[FileFacts]) -> NDArray[np.uint16]:
-    """Return the sketches of all texts; those without words are like no other."""
-    sketches = np.concatenate([each.sketches for each in facts])
-    bare = np.flatnonzero(np.concatenate([each.words for each in facts]) == 0)
-    random = generator(0, "texts without words")
-    sketches[bare] = random.integers(0, 2**16, (len(bare), sketches.shape[1]), np.uint16)
-    return sketches
 
 
 def _languages(facts: FileFacts) -> dict[str, float]:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 MOST = np.uint32(0xFFFFFFFF)
+NOTHING = (int(MOST) * 0x9E3779B1 % 2**32) >> 16  # at every place, of a text without words
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,11 +61,11 @@ def link(order, keys, sketches, n_first, least, window, roots, best, likeness):
     Parameters
     ----------
     order
-        Numbers of n texts, those with equal keys side by side, and rising among them.
+        Numbers of m texts, those with equal keys side by side, and rising among them.
     keys
-        The keys of the texts, in that order, shape (n,).
+        The keys of the texts, in that order, shape (m,).
     sketches
-        Shape (n, K), uint16.
+        Of all n texts, shape (n, K), uint16.
     n_first
         Texts below this number are of the first file.
     least

@@ -7,7 +7,7 @@ share a key are compared, a few of each key, so that the work is bounded whateve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +62,7 @@ def sketches_of(texts: Iterable[str]) -> NDArray[np.uint16]:
 def near_copies(
     sketches: NDArray[np.uint16], n_first: int | None = None, alike: float = ALIKE
 ) -> NearCopies:
-    """Return which texts are nearly the same as others.
+    """Return which texts are nearly the same as others; texts without words are like no other.
 
     Parameters
     ----------
@@ -87,17 +87,18 @@ def near_copies(
     best = np.full((n, 2), -1, np.int32)
     likeness = np.zeros((n, 2), np.int32)
     least = int(np.ceil(alike * SIZE))
+    rows = np.flatnonzero((sketches != int(kernels.NOTHING)).any(axis=1))
     for band in range(0, SIZE, 4):
-        keys = np.ascontiguousarray(sketches[:, band : band + 4]).view(np.uint64)[:, 0]
+        keys = np.ascontiguousarray(sketches[rows, band : band + 4]).view(np.uint64)[:, 0]
         order = np.argsort(keys, kind="stable")
         kernels.link(
-            order, keys[order], sketches, n if n_first is None else n_first, least, WINDOW, roots,
-            best, likeness,
+            rows[order], keys[order], sketches, n if n_first is None else n_first, least,
+            WINDOW, roots, best, likeness,
         )  # fmt: skip
     kernels.find_roots(roots)
     return NearCopies(roots, best, (likeness / SIZE).astype(np.float32))
 
 
-def groups_of(texts: Sequence[str]) -> NDArray[np.int32]:
-    """Return for each of n texts the first one of its near copies, shape (n,)."""
+def groups_of(texts: Iterable[str]) -> NDArray[np.int32]:
+    """Return for each of n texts the first one of its near copies, or itself; shape (n,)."""
     return near_copies(sketches_of(texts)).groups

@@ -65,9 +65,10 @@ class Wording:
         """Return a command of ours as it is typed."""
         return shlex.join(["labelgrove", name, *arguments, *self.options])
 
-    def split(self, *files: str) -> str:
-        """Return the command that divides a file with near copies on one side."""
-        return self.command("split", *files, "--group", "near", "--out", "parts")
+    def split(self, *more: str) -> str:
+        """Return the command that divides the documents of all files."""
+        files = [self.train, *([] if self.test is None else [self.test])]
+        return self.command("split", *files, *more, "--out", "parts")
 
     def place(self, facts: FileFacts, row: int) -> str:
         """Return where a document is."""

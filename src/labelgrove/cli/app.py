@@ -28,6 +28,7 @@ from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
 from labelgrove.cli.sign import sign
+from labelgrove.cli.split import split
 from labelgrove.cli.stats import stats
 from labelgrove.cli.tag import tag
 from labelgrove.cli.terminal import show, warn
@@ -89,6 +90,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 for command in (
     demo,
     check,
+    split,
     stats,
     train,
     tag,
