@@ -11,6 +11,7 @@ from labelgrove.core.progress import Lines
 from labelgrove.core.storage import locked
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.tuning import tune
+from text_corpora import titled
 from tuning_stand_ins import BEST
 
 
@@ -156,11 +157,11 @@ def test_trials_behind_the_median_are_given_up(planted, corpus, capsys):
 def test_the_corpus_is_read_once_for_the_same_features(planted, corpus):
     counted = Counted(corpus)
     tune(counted, model="planted", trials=4, prune=False)
-    assert counted.readings == 1
+    assert counted.readings == 2  # once to see how texts are best read, once for the features
     ranges = {"x": "1", "text.min_df": "1,3"}
     found = tune(counted, model="planted", trials=6, ranges=ranges, prune=False)
     assert {trial.values["text.min_df"] for trial in found.trials} == {1, 3}
-    assert counted.readings == 3
+    assert counted.readings == 5
 
 
 def test_time_ends_a_search_and_what_is_under_way(planted, corpus, tmp_path):
@@ -205,3 +206,14 @@ def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     with pytest.raises(LabelgroveError, match=r"a search needs optuna.*labelgrove\[tune\]"):
         tune(["a"], [["b"]])
+
+
+def test_texts_are_read_as_in_a_training():
+    arguments = {"model": "one-vs-rest", "trials": 1, "ranges": {"text.fade_after": "5..50"}}
+    found = tune(*titled(), **arguments, settings={"cost": 1.0, "epochs": 2})
+    (chosen,) = found.space.features.values()
+    assert chosen["first_line"] > 1
+    assert "fade_after" not in chosen  # it is searched
+    assert found.recipe()["features"]["text"]["first_line"] == chosen["first_line"]
+    fixed = {"text": {"first_line": 1, "analyzer": "word"}}
+    assert tune(*titled(), **arguments, features=fixed).space.features == fixed

@@ -48,8 +48,8 @@ def choose_text_settings(
     seed: int,
     threads: int | None,
     progress: Progress,
-) -> None:
-    """Try settings of the texts' features, and set those that held-out documents prefer.
+) -> dict[str, dict[str, Any]]:
+    """Try settings of the texts' features, set those that held-out documents prefer, return them.
 
     Parameters
     ----------
@@ -66,23 +66,31 @@ def choose_text_settings(
         Of that hash; of the model that ranks.
     progress
         Where it is said what is taken.
+
+    Returns
+    -------
+    dict
+        What was set, by view.
     """
     wanted = {name for names in left_open.values() for name in names}
     tfidf = next((view for view in left_open if isinstance(parts[view], Tfidf)), None)
     if tfidf is not None:
         wanted &= set(left_open[tfidf])
     if not wanted or not held_out:
-        return
+        return {}
     documents = _some(corpus, held_out, seed)
     if len(documents) < FEWEST:
-        return
+        return {}
     given = {} if tfidf is None else parts[tfidf].get_params(deep=False)
     trials = _Trials(documents, {**given, "threads": threads}, seed, threads)
     chosen = trials.improve(_candidates(trials.texts, wanted), progress)
-    for view, names in left_open.items():
-        own = {name: value for name, value in chosen.items() if name in names}
-        if own:
-            parts[view].set_params(**own)
+    by_view = {
+        view: {name: value for name, value in chosen.items() if name in names}
+        for view, names in left_open.items()
+    }
+    for view, own in by_view.items():
+        parts[view].set_params(**own)
+    return {view: own for view, own in by_view.items() if own}
 
 
 def settings_left_open(

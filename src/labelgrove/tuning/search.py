@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from labelgrove.core.ranges import Range
 from labelgrove.core.threads import workers
 from labelgrove.corpus import Corpus, read_corpus
 from labelgrove.labels import Vocabulary, read_vocabulary
+from labelgrove.tagger.learning import new_featurizers
+from labelgrove.tagger.text_trials import choose_text_settings, settings_left_open
 from labelgrove.tuning.dataset_cache import DatasetCache
 from labelgrove.tuning.folder import STUDY, clear, workplace
 from labelgrove.tuning.metric import Metric
@@ -22,8 +25,10 @@ from labelgrove.tuning.outcome import Search, best_of
 from labelgrove.tuning.plan import Plan
 from labelgrove.tuning.pool import Message, TrialHosts, TrialPool, WorkerPool
 from labelgrove.tuning.progress import SearchProgress
-from labelgrove.tuning.space import new_space
+from labelgrove.tuning.space import Space, new_space
 from labelgrove.tuning.study import Study, opened
+
+SHARE = 0.1  # of the documents, held out by default
 
 
 def tune(
@@ -37,7 +42,7 @@ def tune(
     features: Mapping[str, Mapping[str, Any]] | None = None,
     metric: str = "nDCG@5",
     vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
-    validation: Any = 0.1,
+    validation: Any = SHARE,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -116,10 +121,13 @@ def tune(
     progress = progress or Silent()
     jobs, own_threads = _share(jobs, threads, hosts, progress)
     with workplace(folder, resume=resume, overwrite=overwrite) as (place, work):
+        corpus = read_corpus(texts if labels is None else (texts, labels))
+        judges = _share_or_corpus(validation)
+        space = _with_text_settings(space, corpus, judges, seed, threads, progress)
         datasets = DatasetCache(
-            read_corpus(texts if labels is None else (texts, labels)),
+            corpus,
             vocabulary,
-            _share_or_corpus(validation),
+            judges,
             seed=seed,
             threads=threads,
             folder=work,
@@ -139,6 +147,36 @@ def tune(
             best_of(done, judged)  # or why there is none
             spent = time.monotonic() - began
             return Search(space, judged, done, study.importances(), facts, spent, complete)
+
+
+def _with_text_settings(
+    space: Space,
+    corpus: Corpus,
+    judges: Corpus | float,
+    seed: int,
+    threads: int | None,
+    progress: Progress,
+) -> Space:
+    """Fix how texts are read as a training would, where that is neither given nor searched.
+
+    Trials then learn from the same features as the tagger that is trained with what they find.
+    """
+    views = space.create(space.start, seed=seed, threads=threads).views()
+    left_open = {
+        view: [name for name in names if f"{view}.{name}" not in space.ranges]
+        for view, names in settings_left_open(views, space.features, corpus).items()
+    }
+    chosen = choose_text_settings(
+        new_featurizers(views, space.features or None, corpus, threads),
+        left_open,
+        corpus,
+        held_out=SHARE if isinstance(judges, Corpus) else judges,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    merged = {view: {**space.features.get(view, {}), **own} for view, own in chosen.items()}
+    return replace(space, features={**space.features, **merged})
 
 
 def _share(
