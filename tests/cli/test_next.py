@@ -172,7 +172,10 @@ def test_without_a_tagger(pool, tmp_path):
     assert len(rows) == 10
     assert all(row["proposed"] == "" for row in rows)
     names.write_text("one\ttopic1a\ntwo\ttopic2a\n")
-    called("next", pool, "-n", "30", "--labels", names, "--out", queue, "-q")
+    done = called("next", pool, "-n", "30", "--labels", names, "--out", queue, "-q")
+    assert (
+        f"'labelgrove serve DIR --review {queue}' shows them, with any tagger as DIR" in done.stdout
+    )
     items = list(read_review(queue))
     found = {(each.label, each.name) for item in items for each in item.suggestions}
     assert found == {("one", "topic1a"), ("two", "topic2a")}

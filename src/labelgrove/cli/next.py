@@ -211,8 +211,9 @@ def _tell(batch: NextBatch, wanted: int, queue: Path, folder: Path | None) -> No
         again = f"labelgrove retrain {folder} TRAIN --feedback {queue} --out NEW"
         first = f"labelgrove train {queue} --out NEW"
         show(f"fill in the column 'labels', then '{again if folder else first}'")
-    elif folder is not None:
-        show(f"'labelgrove serve {folder} --review {queue}' shows them")
+    else:
+        any_other = "" if folder else ", with any tagger as DIR"
+        show(f"'labelgrove serve {folder or 'DIR'} --review {queue}' shows them{any_other}")
 
 
 def _left_out(batch: NextBatch) -> str:
