@@ -8,14 +8,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from labelgrove.cli import json_file, options
 from labelgrove.cli.terminal import show
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from labelgrove.core.progress import Progress
@@ -131,6 +131,8 @@ class _Way:
         self, corpora: Sequence[Corpus], Y: csr_array, progress: Progress
     ) -> NDArray[np.bool_]:
         """Return which documents go to the test file, shape (n,)."""
+        import numpy as np
+
         from labelgrove.core.random import text_fraction
         from labelgrove.corpus.dividing import latest_rows, rows_of_groups
         from labelgrove.corpus.splits import iterative_stratification, random_rows
@@ -152,6 +154,8 @@ class _Way:
 
     def _groups(self, corpora: Sequence[Corpus]) -> NDArray[np.integer] | None:
         """Return the group of each document, shape (n,), or None without groups."""
+        import numpy as np
+
         if self.group_field is not None:
             values = [str(value) for value in _values(corpora, self.group_field)]
             return np.unique(np.array(values), return_inverse=True)[1]
@@ -244,6 +248,8 @@ def _write(
 
 
 def _about(target: Path, Y: csr_array, side: bool, chosen: NDArray[np.bool_]) -> dict[str, Any]:
+    import numpy as np
+
     here, there = (
         np.unique(Y[np.flatnonzero(chosen == each)].indices) for each in (side, not side)
     )
