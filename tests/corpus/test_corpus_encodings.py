@@ -58,7 +58,7 @@ def test_what_was_found_is_told(tmp_path):
     corpus = read_corpus(table(tmp_path / "docs.csv", "windows-1252"))
     (note,) = corpus.notes
     assert note.startswith("it is not UTF-8; read as Windows-1252, by its letters")
-    assert "--encoding names another" in note
+    assert "encoding= names another" in note
     assert corpus.reading == {"encoding": "windows-1252"}
 
 
@@ -110,7 +110,7 @@ def test_a_damaged_row_does_not_make_another_encoding(tmp_path):
         list(read_corpus(path))
     problem = str(raised.value).removeprefix(str(path))
     assert problem.startswith(", line 4: the byte 0xe9 in column 4 is not UTF-8; name the encoding")
-    assert "--encoding auto" in problem
+    assert "encoding='auto'" in problem
     assert len(list(read_corpus(path, on_bad="skip"))) == 2
 
 

@@ -108,19 +108,19 @@ def test_sheets(tmp_path):
     assert len(list(read_corpus(path, sheet="Data"))) == 2
     message = complaint(path)
     assert message.startswith("FILE, sheet 'Read me', row 1: there is no field 'text'")
-    assert "other sheets are 'Data' (--sheet NAME)" in message
+    assert "other sheets are 'Data' (sheet=NAME)" in message
     assert "there is no sheet 'data'; the sheets are 'Read me', 'Data'" in complaint(
         path, sheet="data"
     )
     other = book(tmp_path / "other.xlsx", ("Data", ROWS), ("More", ROWS))
     corpus = read_corpus(other)
     corpus.look()
-    assert corpus.notes == ("its first sheet 'Data' is read, not 'More' (--sheet NAME)",)
+    assert corpus.notes == ("its first sheet 'Data' is read, not 'More' (sheet=NAME)",)
 
 
 def test_without_a_header(tmp_path):
     path = book(tmp_path / "docs.xlsx", ("Data", ROWS[1:]))
-    assert "--no-header --text-field 1 --labels-field 2" in complaint(path)
+    assert "header=False, text='1', labels='2'" in complaint(path)
     corpus = read_corpus(path, header=False, text="1", labels="2")
     assert [document.text for document in corpus] == ["Tuulivoima, määrä", "Yö"]
 

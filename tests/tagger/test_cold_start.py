@@ -37,7 +37,7 @@ def test_a_grove_says_what_it_rests_on():
     assert any("this tagger rests on names, with fixed weights" in line for line in said.lines)
     notes = " ".join(tagger.evaluate(TEXTS, LABELS, threshold="auto").notes)
     assert "train again with documents that have labels" in notes
-    assert "--validation" not in notes
+    assert "validation=" not in notes
 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 20])

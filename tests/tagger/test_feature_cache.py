@@ -173,7 +173,7 @@ def test_features_of_a_begun_training_are_not_replaced(fit, other, tmp_path):
     interrupted(fit)
     checkpoint = tmp_path / "run" / "model" / "checkpoint"
     checkpoint.mkdir(parents=True)
-    with pytest.raises(InputError, match=r"run holds a training on other documents .*--overwrite"):
+    with pytest.raises(InputError, match=r"run holds a training on other documents .*resume=False"):
         fit(resume=True, **other)
     _, told = fit(resume=True)
     assert "are there already" in told

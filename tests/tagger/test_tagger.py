@@ -151,14 +151,14 @@ def test_without_held_out_documents_there_are_no_tuned_thresholds(tmp_path, stan
     bare.save(tmp_path / "t")
     assert not (tmp_path / "t" / "thresholds").exists()
     for each in (bare, Tagger.load(tmp_path / "t")):
-        with pytest.raises(InputError, match=r"no thresholds of single labels.* --valid FILE"):
+        with pytest.raises(InputError, match=r"no thresholds of single labels.* or call calibrate"):
             each.tag("x", threshold="per-label")
         assert "nothing was held out to tune a threshold on, so auto is 0.5" in " ".join(
             each.evaluate(*TEST).notes
         )
         assert "nothing was held out" not in " ".join(each.evaluate(*TEST, threshold=0.5).notes)
     both = Tagger.combine([bare, bare])
-    with pytest.raises(InputError, match="combine again with --valid FILE"):
+    with pytest.raises(InputError, match="call calibrate with documents that its partners"):
         both.evaluate(*TEST, threshold="per-label")
     both.calibrate(*TRAIN)
     assert both.label_thresholds_.shape == (12,)

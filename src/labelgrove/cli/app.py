@@ -35,6 +35,7 @@ from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
 from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
+from labelgrove.core.reader_words import of_command
 
 LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
 NAMES = {"next_documents": "next"}  # a function of that name would hide Python's own
@@ -139,7 +140,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         told = sys.argv[1:] if arguments is None else list(arguments)
-        result = app(told, standalone_mode=False, obj=told)  # for reports that name their command
+        with of_command():
+            result = app(told, standalone_mode=False, obj=told)  # reports name their command
         return result if isinstance(result, int) else 0
     except LabelgroveError as error:
         if os.environ.get(TRACEBACK):

@@ -1,7 +1,8 @@
 """The errors of labelgrove: each names the bad value, the place, and the way out.
 
-Command line and service show the message as it is, in one line; ``exit_code`` tells the
-command line whether the call or input was wrong (2) or something failed (1).
+Command line and service show the message as it is, in one line; in Python it names arguments
+instead of options (`labelgrove.core.reader_words`). ``exit_code`` tells the command line whether
+the call or input was wrong (2) or something failed (1).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
+from labelgrove.core.reader_words import for_reader
+
 SHOWN = 20  # known names that fit into a message
 
 
@@ -17,6 +20,9 @@ class LabelgroveError(Exception):
     """Base of all errors that are meant for a user's eyes."""
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(for_reader(x) if isinstance(x, str) else x for x in arguments))
 
 
 class InputError(LabelgroveError, ValueError):
@@ -45,7 +51,7 @@ class BadRowError(InputError):
     def __init__(self, message: str, file: str, line: int | None = None) -> None:
         place = file if line is None else f"{file}, line {line}"
         super().__init__(f"{place}: {message}")
-        self.problem = message
+        self.problem = for_reader(message)
         self.file = file
         self.line = line
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labelgrove.core.files import pieces
+from labelgrove.core.reader_words import either
 from labelgrove.core.recoding import UTF8, codec_name
 
 AUTO = "auto"
@@ -176,7 +177,7 @@ def _by_letters(sample: bytes, expected: str | None) -> FoundEncoding:
     return FoundEncoding(
         best,
         f"it is not UTF-8; read as {shown(best)}, by its letters{also}: look whether these are "
-        "right, --encoding names another",
+        f"right, {either('encoding=', '--encoding')} names another",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.extras import need
 from labelgrove.core.files import COMPRESSIONS, check_file
+from labelgrove.core.reader_words import for_reader
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import LayoutError
 from labelgrove.corpus.excel_parts import check_parts
@@ -135,7 +136,8 @@ class ExcelSheet(RowReader):
         more = self._wanted is None and len(names) > 1
         if more:
             others = _listed(names[1:])
-            self.notes += (f"its first sheet {name!r} is read, not {others} (--sheet NAME)",)
+            note = f"its first sheet {name!r} is read, not {others} (--sheet NAME)"
+            self.notes += (for_reader(note),)
         first = list(islice(_values(workbook[name], BEGINNING, BEGINNING), FIRST))
         if not first:
             return _Sheet(name, [], 0, Separator(None))

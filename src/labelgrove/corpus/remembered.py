@@ -9,6 +9,7 @@ from typing import Any
 
 from labelgrove.core import checks
 from labelgrove.core.files import suffix
+from labelgrove.core.reader_words import either
 from labelgrove.corpus.base import Corpus, LayoutError
 from labelgrove.corpus.formats import FORMATS, SUFFIXES
 from labelgrove.corpus.layout import write_columns
@@ -46,7 +47,7 @@ def read_like(
         Arguments that are never remembered, such as ``labelled``.
     """
     usable = {name: remembered[name] for name in _usable(Path(source), remembered, given)}
-    asked = " ".join(option_words(usable))
+    asked = _said(usable)
     wrong: list[LayoutError] = []
     for kept in _attempts(usable):
         try:
@@ -55,7 +56,7 @@ def read_like(
             wrong.insert(0 if kept == usable else len(wrong), problem)
             continue
         if kept != usable:
-            words = " ".join(option_words(corpus.reading)) or "the defaults"
+            words = _said(corpus.reading) or "the defaults"
             corpus.notes += (f"it is not laid out as in the training ({asked}): read with {words}",)
         return corpus
     if not usable:
@@ -99,6 +100,12 @@ def option_words(reading: Mapping[str, Any]) -> list[str]:
             shown = f"({len(value):,} labels)"
         words.append(FLAGS[name] if name in FLAGS else f"{OPTIONS[name]} {shown!s}")
     return words
+
+
+def _said(reading: Mapping[str, Any]) -> str:
+    """Return the same for a message, as arguments where Python shows it."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in reading.items())
+    return either(arguments, " ".join(option_words(reading)))
 
 
 def check_reading(reading: Any) -> dict[str, Any]:

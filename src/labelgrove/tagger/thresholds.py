@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.reader_words import either
 from labelgrove.evaluation import Decision
 from labelgrove.evaluation.threshold import FALLBACK
 from labelgrove.tagger.promises import is_promise, promise_note, promised_threshold
@@ -68,7 +69,14 @@ def _of_labels(learned: FittedState) -> NDArray[np.float32]:
 
 def _way_out(learned: FittedState) -> str:
     if learned.model.name == "consensus":
-        return "combine again with --valid FILE (Tagger.calibrate)"
+        return either(
+            "call calibrate with documents that its partners have not learned from",
+            "combine again with --valid FILE (Tagger.calibrate)",
+        )
     if not learned.labels.n_documents:
         return "train again with documents that have labels, some of them held out"
-    return "train again with --validation 0.1 or --valid FILE (Tagger.calibrate)"
+    return either(
+        "fit it again with validation=0.1, or call calibrate with documents that it has not "
+        "learned from",
+        "train again with --validation 0.1 or --valid FILE (Tagger.calibrate)",
+    )

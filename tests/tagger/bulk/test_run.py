@@ -132,7 +132,7 @@ def test_another_run_is_refused_and_replaced_if_asked(saved, inputs, tmp_path):
     out = tmp_path / "out"
     tag_files(saved, inputs, out)
     before = (out / "part-00000.jsonl").read_bytes()
-    with pytest.raises(InputError, match=r"holds another run, with k 5 instead of 2; .*--overwrit"):
+    with pytest.raises(InputError, match=r"holds another run, with k 5 instead of 2; .*overwrite="):
         tag_files(saved, inputs, out, k=2)
     with pytest.raises(InputError, match=r"another run, with other inputs, such as .*s-2.jsonl"):
         tag_files(saved, inputs[:2], out)
