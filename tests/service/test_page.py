@@ -272,7 +272,7 @@ def test_an_id_may_be_nought(look, tmp_path):
     path.write_text('{"id": 0, "text": "apples"}\n{"id": "", "text": "cars"}\n', "utf-8")
     page = look().page
     tagged_file(page, path)
-    assert page.locator("tbody td:first-child").all_inner_texts() == ["0", "2"]
+    assert page.locator(".run tbody td:first-child").all_inner_texts() == ["0", "2"]
     lines, _ = downloaded(page, "JSON lines")
     assert [json.loads(line)["id"] for line in lines.splitlines()] == [0, ""]
 
@@ -330,7 +330,7 @@ def test_what_is_refused_is_named_and_the_rest_is_tagged(look, tmp_path):
     assert "not JSON" in refused[3]
     lines, _ = downloaded(page, "JSON lines")
     assert [json.loads(line).get("id") for line in lines.splitlines()] == [None, "own", None]
-    assert page.locator("tbody td:first-child").all_inner_texts() == ["1", "own", "7"]
+    assert page.locator(".run tbody td:first-child").all_inner_texts() == ["1", "own", "7"]
     assert all("400" in said for said in seen.complaints)  # the browser's own
     seen.complaints.clear()
 
@@ -345,7 +345,7 @@ def test_many_rows_can_be_stopped_and_gone_on_with(look, tmp_path):
     page.get_by_text("Cancelled").wait_for()
     page.get_by_role("button", name="Go on").click()
     page.get_by_text("Done: 10,000 documents tagged").wait_for()
-    assert page.locator("tbody tr").count() == 200
+    assert page.locator(".run tbody tr").count() == 200
     lines, _ = downloaded(page, "JSON lines")
     found = [json.loads(line) for line in lines.splitlines()]
     assert [each["text"] for each in found] == [f"apples and car {i}" for i in range(10_000)]

@@ -1,6 +1,7 @@
 """Files as people have them, on the page: encodings, separators, workbooks, columns to choose."""
 
 import csv
+import datetime
 import io
 import json
 
@@ -9,6 +10,7 @@ import pytest
 
 from browser import viewed
 from labelgrove import Tagger
+from labelgrove.corpus import read_corpus
 from services import serving
 
 FORMULA = "=Fruit"
@@ -85,7 +87,7 @@ def test_a_table_comes_back_with_its_columns_and_separator(page, encoding, delim
     assert page.input_value("#separator") == delimiter
     assert page.locator("#source-file .note").count() == (found == "windows-1252")
     tagged(page)
-    assert page.locator("tbody td:first-child").all_inner_texts() == ["007", "8"]
+    assert page.locator(".run tbody td:first-child").all_inner_texts() == ["007", "8"]
     rows = downloaded(page, "CSV", delimiter)
     assert rows[0] == [*HEAD, "suggested_labels", "suggested_scores"]
     assert [row[:3] for row in rows[1:]] == ROWS
@@ -135,8 +137,6 @@ def test_bad_rows_are_named_and_the_rest_is_tagged(page):
 
 
 def test_a_workbook_is_read_in_the_browser(page, tmp_path):
-    import datetime
-
     book = openpyxl.Workbook()
     book.active.title = "Ohje"
     book.active.append(["ei mitään"])
@@ -156,6 +156,23 @@ def test_a_workbook_is_read_in_the_browser(page, tmp_path):
         ["7", "omena & piirakka <1>", "2026-11-18", "2026"],
         ["8.5", "auto", "2026-11-18 12:30:00", ""],
     ]
+    with page.expect_download() as found:
+        page.click("text=Download Excel")
+    assert found.value.suggested_filename == "docs.tagged.xlsx"
+    found.value.save_as(tmp_path / "out.xlsx")
+    written = openpyxl.load_workbook(tmp_path / "out.xlsx")
+    assert written.sheetnames == ["Aineisto"]
+    values = list(written.active.values)
+    assert values[0] == ("nro", "otsikko", "päivä", "vuosi", "suggested_labels", "suggested_scores")
+    noon = datetime.datetime(2026, 11, 18, 12, 30)
+    assert [row[:4] for row in values[1:]] == [
+        (7, "omena & piirakka <1>", datetime.datetime(2026, 11, 18), 2026),
+        (8.5, "auto", noon, None),
+    ]
+    assert values[1][4].split("|")[0] == FORMULA
+    assert written.active["E2"].data_type == "s"
+    again = read_corpus(tmp_path / "out.xlsx", text="otsikko", labelled=False)
+    assert [document.text for document in again] == ["omena & piirakka <1>", "auto"]
 
 
 def test_labels_of_another_file_or_other_settings_are_told_to_be_old(page):

@@ -4,7 +4,7 @@ import { tagged } from "./batches.js";
 import { byId, el, words } from "./dom.js";
 import { showProblem } from "./problems.js";
 import { breath } from "./tables.js";
-import { asJsonLines, asTable } from "./downloads.js";
+import { asExcel, asJsonLines, asTable } from "./downloads.js";
 import { beginning, number, percent, several } from "./wording.js";
 
 const SHOWN = 200; // rows of the table, and of the list of what was refused
@@ -27,9 +27,13 @@ export function newRun(documents, { name, table, texts, title, asked, limits }) 
     el("summary"), el("ul"));
   const body = el("tbody");
   const withTexts = el("input", { type: "checkbox", checked: true });
-  const form = table.kind === "tsv" ? ["TSV", "tsv"] : ["CSV", "csv"];
+  const forms = [
+    ...(table.kind === "xlsx" ? [["Excel", "xlsx", asExcel]] : []),
+    table.kind === "tsv" ? ["TSV", "tsv", asTable] : ["CSV", "csv", asTable],
+    ["JSON lines", "jsonl", asJsonLines],
+  ];
   const downloads = el("div", { class: "downloads", hidden: true },
-    ...[[...form, asTable], ["JSON lines", "jsonl", asJsonLines]].map(([what, ending, write]) =>
+    ...forms.map(([what, ending, write]) =>
       el("button", { type: "button", onclick: () => download(ending, write) },
         `Download ${what}`)),
     el("label", { class: "check" }, withTexts, "with the texts"),
@@ -115,10 +119,16 @@ export function newRun(documents, { name, table, texts, title, asked, limits }) 
       el("li", {}, words(label.name), " ", el("small", {}, percent(label.score)))))
       : "none likely enough"));
 
-  function download(ending, write) {
+  async function download(ending, write) {
     const done = documents.filter((each) => results.has(each))
       .map((each) => [each, results.get(each)]);
-    const content = write(table, done, withTexts.checked ? [] : texts);
+    let content = null;
+    try {
+      content = await write(table, done, withTexts.checked ? [] : texts);
+    } catch (error) {
+      showProblem(problem, error);
+      return;
+    }
     const link = el("a", {
       href: URL.createObjectURL(new Blob(content, { type: "text/plain" })),
       download: `${name.replace(/\.\w+$/, "")}.tagged.${ending}`,

@@ -7,6 +7,17 @@ const FIRST = 50; // rows that tell what separates cells
 const BAD = "\ufffd"; // stands for bytes that could not be decoded
 export const SEPARATORS = { ",": "commas", ";": "semicolons", "\t": "tabs" };
 
+/** A value as a cell of a table shows it; midnight is a date alone. */
+export function asText(value) {
+  if (value == null) return "";
+  if (value instanceof Date) {
+    const when = value.toISOString();
+    return when.endsWith("T00:00:00.000Z") ? when.slice(0, 10)
+      : when.slice(0, 19).replace("T", " ");
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 export const breath = () => new Promise((done) => setTimeout(done));
 
 /**
@@ -33,10 +44,10 @@ export async function tableOf(lists, header) {
   for (const cells of lists) {
     place++;
     if (place % AT_ONCE === 0) await breath();
-    if (!cells || (cells.length === 1 && !cells[0].trim())) continue; // an empty line
+    if (!cells || (cells.length === 1 && !asText(cells[0]).trim())) continue; // an empty line
     if (!columns) {
       head = cells;
-      columns = cells.map((name, i) => (header && name.trim()) || `column ${i + 1}`);
+      columns = cells.map((name, i) => (header && asText(name).trim()) || `column ${i + 1}`);
       if (header) continue;
     }
     if (cells.length === columns.length) rows.push({ place, cells });
@@ -156,11 +167,11 @@ async function readLines(text) {
 export function documentsOf({ columns, rows }, texts, ids) {
   return rows.map((row, i) => {
     const { place, cells, problem } = row;
-    const given = cells?.[ids] ?? "";
-    const id = String(given === "" ? i + 1 : given);
+    const id = asText(cells?.[ids]) || String(i + 1);
     if (problem) return { id, place, problem };
-    const wrong = texts.find((column) => typeof cells[column] !== "string");
+    // a year in a sheet is a text as any other; in JSON a number is a mistake
+    const wrong = texts.find((column) => row.values && typeof cells[column] !== "string");
     if (wrong !== undefined) return { id, place, problem: `has no text in “${columns[wrong]}”` };
-    return { id, place, text: texts.map((column) => cells[column]).join("\n"), row };
+    return { id, place, text: texts.map((column) => asText(cells[column])).join("\n"), row };
   });
 }

@@ -7,9 +7,10 @@ const LARGEST = 400e6; // bytes of a part once it is unpacked
 const DAMAGED = "It cannot be read as .xlsx. Open it in the spreadsheet program and save it again.";
 const DATES = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47]); // Excel's own formats
 const DAY = 86_400_000; // milliseconds
+const FIRST = 25_569; // the day 1970-01-01 as Excel counts
 
 /**
- * Read a sheet as a table, with `sheet` and `sheets` beside it; cells become texts.
+ * Read a sheet as a table, with `sheet` and `sheets` beside it; cells are texts, numbers or dates.
  *
  * Without a name it is the first that has documents.
  */
@@ -123,7 +124,7 @@ async function dateStyles(parts) {
     .map((each) => dates.has(Number(each.getAttribute("numFmtId"))));
 }
 
-/** The rows of a sheet as lists of texts, all as wide as the widest. */
+/** The rows of a sheet as lists of values, all as wide as the widest. */
 function cellsOf(sheet, strings, dates) {
   const rows = [];
   let width = 0;
@@ -134,7 +135,7 @@ function cellsOf(sheet, strings, dates) {
       cells[place ? columnOf(place) : cells.length] = valueOf(cell, strings, dates);
     }
     const number = Number(row.getAttribute("r")) || rows.length + 1;
-    if (cells.some((value) => value)) {
+    if (cells.some((value) => value !== "")) {
       rows[number - 1] = cells;
       width = Math.max(width, cells.length);
     }
@@ -153,7 +154,10 @@ function valueOf(cell, strings, dates) {
   const value = all(cell, "v")[0]?.textContent ?? "";
   if (kind === "s") return strings[Number(value)] ?? "";
   if (kind === "b") return value === "1" ? "TRUE" : "FALSE";
-  if (kind !== "n" || value === "" || !dates[Number(cell.getAttribute("s") ?? 0)]) return value;
-  const when = new Date(Math.round((Number(value) - 25_569) * DAY)).toISOString();
-  return when.endsWith("T00:00:00.000Z") ? when.slice(0, 10) : when.slice(0, 19).replace("T", " ");
+  if (kind !== "n" || value === "") return value;
+  if (!dates[Number(cell.getAttribute("s") ?? 0)]) return Number(value);
+  return new Date(1000 * Math.round((Number(value) - FIRST) * DAY / 1000));
 }
+
+/** The days of a date as Excel counts them. */
+export const serial = (date) => date.getTime() / DAY + FIRST;
