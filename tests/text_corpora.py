@@ -32,3 +32,15 @@ def titled(n=260, seed=0):
     titles = [chance.choice(words) for _ in range(n)]
     bodies = [" ".join(chance.choices(words, k=8)) for _ in range(n)]
     return [f"{a}\n{b}" for a, b in zip(titles, bodies, strict=True)], [[t] for t in titles]
+
+
+class UnreadTexts(list):
+    """A list of one text that nobody may read."""
+
+    def __init__(self):
+        super().__init__(["a text"])
+
+    def __iter__(self):
+        raise AssertionError("a text was read")
+
+    __getitem__ = __iter__

@@ -384,7 +384,7 @@ def test_faults_are_told_with_their_number(service):
         said = service.ask("/v1/tag", {"text": "a", "k": value}).detail
         assert said.endswith(f"it should be a valid integer{told}"), said
     said = service.ask("/v1/tag", {"text": "a", "threshold": [1]}).detail
-    assert said.endswith("macro or per-label")
+    assert said.endswith("or a promise such as precision=0.9 or recall=0.9")
     said = service.ask("/v1/explain", {"text": "a", "label": " "}).detail
     assert said == 'label: it is empty, or has a NUL character, got " "'
     assert service.ask("/v1/labels?limit=x").detail.startswith("limit: it should be")

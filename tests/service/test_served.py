@@ -189,5 +189,5 @@ def test_two_threads_ask_only_what_is_known_to_allow_it(served, fragile):
 
 def test_names_of_labels_are_known_when_a_tagger_is_loaded(taggers, monkeypatch):
     found = Served("knn", str(taggers / "knn"), Settings((), ()))
-    monkeypatch.setattr(found.labels, "_names_to_numbers", None)  # nobody has to wait for it
+    monkeypatch.setattr("labelgrove.labels.space.NameIndex", None)  # nobody waits for one
     assert found.number("Fruit of trees") == found.labels.ids.index("fruit")
