@@ -135,3 +135,43 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(table, tmp_pa
     other.write_text("title;subjects\na;b\n")
     assert "other columns" in fails("split", table, other, *out)
     assert not (tmp_path / "parts").exists()
+
+
+def test_a_form_without_columns_becomes_json_lines_with_labels(tmp_path):
+    lines = [f"text {i}\t<http://x/{'ab'[i % 2]}>\n" for i in range(20)]
+    (tmp_path / "docs.tsv").write_text("".join(lines))
+    called("split", tmp_path / "docs.tsv", "--out", tmp_path / "parts", "-q")
+    rows = []
+    for part in ("train", "test"):
+        rows += map(json.loads, (tmp_path / "parts" / f"{part}.jsonl").read_text().splitlines())
+    assert {row["text"]: row["labels"] for row in rows} == {
+        f"text {i}": [f"http://x/{'ab'[i % 2]}"] for i in range(20)
+    }
+    (tmp_path / "features.txt").write_text("4 4 2\n" + "0 0:1\n1 2:1\n" * 2)
+    error = fails("split", tmp_path / "features.txt", "--out", tmp_path / "f", "-q")
+    assert "features instead of texts" in error
+
+
+def test_no_file_is_empty_and_no_source_is_replaced(tmp_path):
+    (tmp_path / "one.csv").write_text("text,labels\na,x\n")
+    for by in ("labels", "text"):
+        error = fails("split", tmp_path / "one.csv", "--by", by, "--out", tmp_path / "parts", "-q")
+        assert "file would be empty (documents: 1)" in error
+    rows = "text,labels\n" + "".join(f"t{i},x\n" for i in range(10))
+    for name in ("old", "train"):
+        (tmp_path / f"{name}.csv").write_text(rows)
+    files = (tmp_path / "old.csv", tmp_path / "train.csv")
+    error = fails("split", *files, "--out", tmp_path, "--overwrite", "-q")
+    assert "train.csv is what is to be divided" in error
+    assert (tmp_path / "train.csv").read_text() == rows
+
+
+def test_files_in_two_encodings_become_utf_8(tmp_path):
+    for name, encoding, text in (("one", "windows-1252", "Müller"), ("two", "utf-8", "Łódź ž")):
+        rows = "".join(f"{text} {i},x\n" for i in range(10))
+        (tmp_path / f"{name}.csv").write_text(f"text,labels\n{rows}", encoding=encoding)
+    files = (tmp_path / "one.csv", tmp_path / "two.csv")
+    called("split", *files, "--encoding", "auto", "--out", tmp_path / "parts", "-q")
+    parts = [(tmp_path / "parts" / f"{p}.csv").read_text("utf-8-sig") for p in ("train", "test")]
+    assert sum(part.count("Łódź ž") for part in parts) == 10
+    assert sum(part.count("Müller") for part in parts) == 10

@@ -60,3 +60,28 @@ def test_documents_of_one_time_are_on_one_side():
 def test_dates_that_do_not_sort_are_refused_with_their_document():
     with pytest.raises(InputError, match=r"document 2 of docs.csv has the time '31.12.2020'"):
         latest_rows(["2020-12-01", "31.12.2020"], 0.5, "docs.csv")
+
+
+@pytest.mark.parametrize("value", ["nan", float("nan"), "inf"])
+def test_a_missing_time_is_not_the_latest(value):
+    with pytest.raises(InputError, match=r"document 2 of docs has the time '(nan|inf)'"):
+        latest_rows([2001, value, 2003], 0.3, "docs")
+
+
+@pytest.mark.parametrize("date", ["2020-13", "2020-02-30", "2020-01-02 noon"])
+def test_dates_that_there_are_not_are_refused(date):
+    with pytest.raises(InputError, match=f"document 2 of docs has the time '{date}'"):
+        latest_rows(["2020-01-01", date], 0.5, "docs")
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_more_than_half_of_the_documents_may_be_chosen(stratified):
+    Y = csr_array(np.ones((1000, 1), np.int8)) if stratified else None
+    chosen = rows_of_groups(np.arange(1000) // 2, 0.7, Y=Y)
+    assert 0.68 < chosen.mean() < 0.72
+
+
+def test_a_few_large_groups_are_divided_as_near_to_the_share_as_they_can_be():
+    groups = np.repeat(np.arange(5), [1, 50, 50, 50, 50])
+    sizes = {int(rows_of_groups(groups, 0.2, seed=seed).sum()) for seed in range(10)}
+    assert sizes <= {50, 51}

@@ -225,3 +225,12 @@ def test_more_documents_than_a_sheet_has_rows_are_refused_before_any_work(tmp_pa
     with pytest.raises(InputError, match="more than the 2 documents that fit"):
         copied(source, tmp_path / "out.xlsx")
     assert not (tmp_path / "out.xlsx").exists()
+
+
+def test_a_character_that_an_encoding_lacks_is_told(tmp_path):
+    source = tmp_path / "docs.jsonl"
+    source.write_text('{"text": "Tuuli", "note": "half \\ud800"}\n')
+    copied(source, tmp_path / "out.jsonl")
+    assert "\\ud800" in (tmp_path / "out.jsonl").read_text("utf-8")
+    with pytest.raises(InputError, match=r"utf-8 cannot hold the character '\\ud800'"):
+        copied(source, tmp_path / "out.csv")

@@ -66,18 +66,20 @@ def split(
     The files are train and test in the folder, of the form of the input: CSV stays CSV, JSON
     lines stay JSON lines, compressed stays compressed.
     """
+    from labelgrove.corpus.divided_files import check_alike, write_parts
     from labelgrove.corpus.splits import label_matrix
 
     json_file.check(json_to)
     way = _Way(share, by, group, group_field, time_field, seed)
     way.check()
-    targets = _targets(sources[0], out, overwrite)
     progress = options.open_progress(quiet)
     corpora = [reading.open(source, progress=progress) for source in sources]
-    _check_alike(corpora)
+    targets = _targets(sources, corpora[0], out, overwrite)
+    check_alike(corpora)
     Y = label_matrix(chain.from_iterable(corpus.labels() for corpus in corpora))
     chosen = way.rows(corpora, Y, progress)
-    _write(corpora, chosen, targets, progress)
+    _check_both(chosen, share)
+    write_parts(corpora, chosen, targets, progress)
     options.say_skipped(*corpora)
     record = {
         name: _about(target, Y, side, chosen)
@@ -134,12 +136,13 @@ class _Way:
         import numpy as np
 
         from labelgrove.core.random import text_fraction
+        from labelgrove.corpus.divided_files import field_values
         from labelgrove.corpus.dividing import latest_rows, rows_of_groups
         from labelgrove.corpus.splits import iterative_stratification, random_rows
 
         if self.time_field is not None:
-            times = _values(corpora, self.time_field)
-            return latest_rows(times, self.share, corpora[0].name)
+            times = field_values(corpora, self.time_field)
+            return latest_rows(times, self.share, " and ".join(each.name for each in corpora))
         groups = self._groups(corpora)
         if groups is not None:
             sizes = np.unique(groups, return_counts=True)[1]
@@ -157,8 +160,11 @@ class _Way:
         import numpy as np
 
         if self.group_field is not None:
-            values = [str(value) for value in _values(corpora, self.group_field)]
-            return np.unique(np.array(values), return_inverse=True)[1]
+            from labelgrove.corpus.divided_files import field_values
+
+            numbers: dict[str, int] = {}
+            values = map(str, field_values(corpora, self.group_field))
+            return np.array([numbers.setdefault(value, len(numbers)) for value in values])
         if self.group is not None:
             from labelgrove.checking.near_copies import groups_of
 
@@ -166,85 +172,35 @@ class _Way:
         return None
 
 
-def _targets(source: Path, out: Path, overwrite: bool) -> list[Path]:
-    """Return the files to write, which must be free."""
+def _targets(sources: Sequence[Path], corpus: Corpus, out: Path, overwrite: bool) -> list[Path]:
+    """Return the files to write, which must be free; JSON lines for a form without columns."""
     from labelgrove.core.files import COMPRESSIONS
     from labelgrove.corpus.row_writers import is_row_file
+    from labelgrove.corpus.source_rows import RowReader
 
+    source = sources[0]
+    has_columns = isinstance(corpus, RowReader) and is_row_file(source.name)
     ends = source.suffixes[-2:] if source.suffix.lower() in COMPRESSIONS else [source.suffix]
-    end = "".join(ends) if is_row_file(source.name) else ".jsonl"
+    end = "".join(ends) if has_columns else ".jsonl"
     targets = [out / f"{name}{end}" for name in PARTS]
     for target in targets:
         if target.exists() and not overwrite:
             raise typer.BadParameter(f"{target} is there already; --overwrite replaces it")
-        if target.exists() and target.samefile(source):
+        if target.exists() and any(target.samefile(each) for each in sources if each.exists()):
             raise typer.BadParameter(f"{target} is what is to be divided: choose another --out")
     return targets
 
 
-def _check_alike(corpora: Sequence[Corpus]) -> None:
-    """Refuse files whose rows cannot stand in one file."""
+def _check_both(chosen: NDArray[np.bool_], share: float) -> None:
+    """Refuse a division that leaves one of the files empty."""
     from labelgrove.core.errors import InputError
-    from labelgrove.corpus.source_rows import layout_of
 
-    first, *others = [layout_of(corpus) for corpus in corpora]
-    for corpus, layout in zip(corpora[1:], others, strict=True):
-        if (layout.kind, layout.columns) != (first.kind, first.columns):
-            raise InputError(
-                f"{corpora[0].name} and {corpus.name} have other columns or another form: divide "
-                "each alone, or write both alike"
-            )
-
-
-def _values(corpora: Sequence[Corpus], field: str) -> list[Any]:
-    """Return the value of a field of each document."""
-    from labelgrove.core.errors import InputError
-    from labelgrove.corpus.source_rows import layout_of, named_values, rows_of
-
-    found: list[Any] = []
-    for corpus in corpora:
-        columns = layout_of(corpus).columns
-        for _, row in rows_of(corpus):
-            values = named_values(row, columns)
-            if values.get(field) in (None, ""):
-                what = "an empty" if field in values else "no"
-                raise InputError(
-                    f"document {len(found) + 1:,} of {corpus.name} has {what} field {field!r}; "
-                    f"its fields are {', '.join(values)}"
-                )
-            found.append(values[field])
-    return found
-
-
-def _write(
-    corpora: Sequence[Corpus],
-    chosen: NDArray[np.bool_],
-    targets: Sequence[Path],
-    progress: Progress,
-) -> None:
-    """Write both files; either both are there afterwards, or none is new."""
-    from contextlib import ExitStack
-
-    from labelgrove.core.durability import make_folders
-    from labelgrove.core.storage import writing_file
-    from labelgrove.corpus.row_survey import surveyed
-    from labelgrove.corpus.row_writers import row_writer, written_layout
-    from labelgrove.corpus.source_rows import layout_of, rows_of
-
-    layout = surveyed(corpora[0], written_layout(layout_of(corpora[0]), targets[0].name))
-    make_folders(targets[0].parent)
-    with ExitStack() as stack:
-        writers = []
-        for target in targets:
-            temporary = stack.enter_context(writing_file(target))
-            compression = target.suffix.lower()
-            writers.append(
-                stack.enter_context(row_writer(temporary, layout, compression=compression))
-            )
-        rows = chain.from_iterable(rows_of(corpus) for corpus in corpora)
-        tracked = progress.track(rows, "writing", total=len(chosen))
-        for (_, row), to_test in zip(tracked, chosen.tolist(), strict=True):
-            writers[to_test].write(row)
+    if chosen.all() or not chosen.any():
+        empty = "train" if chosen.any() else "test"
+        raise InputError(
+            f"with --share {share:g} the {empty} file would be empty (documents: {len(chosen):,}); "
+            "give more documents or another share"
+        )
 
 
 def _about(target: Path, Y: csr_array, side: bool, chosen: NDArray[np.bool_]) -> dict[str, Any]:

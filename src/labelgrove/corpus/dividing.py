@@ -14,8 +14,10 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.random import generator
 from labelgrove.corpus.splits import iterative_stratification
 
-LARGE = 0.5  # of the small part: larger groups go to the large part, before all others
-_ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ].*)?)?)?")
+# of the small part: larger groups go to the large part, before all others; the second where the
+# others do not fill both parts
+LARGE = (0.5, 1.5)
+_ISO = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-\d\d([T ].*)?)?)?")
 
 
 def rows_of_groups(
@@ -47,14 +49,17 @@ def rows_of_groups(
         raise InputError(
             f"all {n:,} documents belong to one group, so they cannot be divided by groups"
         )
-    small = np.flatnonzero(sizes <= max(LARGE * wanted, sizes.min()))
-    left = int(sizes[small].sum())
-    share = min(wanted / left, 0.5)
+    for most in LARGE:
+        small = np.flatnonzero(sizes <= max(most * wanted, sizes.min()))
+        left = int(sizes[small].sum())
+        if left >= 2 * wanted:
+            break
+    share = min(wanted / left, max(fraction, 0.5))
     chosen = np.zeros(len(sizes), np.bool_)
     if Y is None:
         order = generator(seed, "groups").permutation(small)
         ends = np.cumsum(sizes[order])
-        chosen[order[: max(int(np.searchsorted(ends, share * left, "right")), 1)]] = True
+        chosen[order[: int(np.argmin(np.abs(ends - share * left))) + 1]] = True
     else:
         members = csr_array((np.ones(n, np.int32), (numbers, np.arange(n))), shape=(len(sizes), n))
         has = csr_array(csr_array(members @ Y.astype(np.int32))[small] > 0)
@@ -94,23 +99,34 @@ def latest_rows(times: Sequence[object], fraction: float, source: str) -> NDArra
 
 
 def _comparable(times: Sequence[object], source: str) -> NDArray[np.generic]:
+    """Return the times as numbers, or as texts that sort as they do, shape (n,)."""
     try:
-        return np.array([float(str(time)) for time in times])
+        numbers = np.array([float(str(time)) for time in times])
     except ValueError:
-        pass
-    keys = []
-    for number, time in enumerate(times, 1):
-        text = time.isoformat(" ") if isinstance(time, datetime) else str(time).strip()
-        if not _ISO.fullmatch(text):
-            raise InputError(
-                f"document {number:,} of {source} has the time {text[:40]!r}: write dates as "
-                "2020-12-31 or years, or numbers that grow with time"
-            )
-        try:
-            parsed = datetime.fromisoformat(text)
-        except ValueError:  # a year, or a year and a month
-            parsed = datetime.min
-        if parsed.tzinfo is not None:
-            text = parsed.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-        keys.append(text.replace("T", " "))
-    return np.array(keys)
+        return np.array([_sortable(time, i, source) for i, time in enumerate(times, 1)])
+    if not np.isfinite(numbers).all():  # NaN would be the latest time
+        first = int(np.argmin(np.isfinite(numbers)))
+        raise _no_time(times[first], first + 1, source)
+    return numbers
+
+
+def _sortable(time: object, number: int, source: str) -> str:
+    text = time.isoformat(" ") if isinstance(time, datetime) else str(time).strip()
+    if not _ISO.fullmatch(text):
+        raise _no_time(time, number, source)
+    if len(text) <= len("2020-12"):
+        return text
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise _no_time(time, number, source) from error
+    if parsed.tzinfo is not None:
+        text = parsed.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+    return text.replace("T", " ")
+
+
+def _no_time(time: object, number: int, source: str) -> InputError:
+    return InputError(
+        f"document {number:,} of {source} has the time {str(time)[:40]!r}: write dates as "
+        "2020-12-31 or years, or numbers that grow with time"
+    )

@@ -198,7 +198,13 @@ class _TableWriter(_TextWriter):
             cells = [self._without_breaks(cell) for cell in cells]
         # csv gives no quotes to half a line end where line ends are "\n"
         quoted = self._layout.line_end == "\n" and any("\r" in cell for cell in cells)
-        (self._all_quoted if quoted else self._plain).writerow(cells)
+        try:
+            (self._all_quoted if quoted else self._plain).writerow(cells)
+        except UnicodeEncodeError as error:
+            letter, encoding = error.object[error.start], self._layout.encoding
+            raise InputError(
+                f"{encoding} cannot hold the character {letter!r}: write .jsonl instead"
+            ) from error
 
     def _without_breaks(self, cell: str) -> str:
         for mark in (self._layout.delimiter, "\r", "\n"):
