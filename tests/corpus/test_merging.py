@@ -3,7 +3,7 @@ import pytest
 from labelgrove import Tagger, read_corpus
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.corpus import read_like
-from labelgrove.corpus.merging import read_merges
+from labelgrove.corpus.merging import as_cell, read_merges
 
 
 @pytest.fixture
@@ -54,3 +54,16 @@ def test_lists_and_files_of_features_are_not_merged(tmp_path):
     (tmp_path / "a.svm").write_text("1 2 3\n0 1:1\n")
     with pytest.raises(InputError, match="svmlight"):
         read_corpus(tmp_path / "a.svm", merge={"0": "1"})
+
+
+def test_labels_with_marks_of_the_file_are_read_as_they_are_written(tmp_path):
+    labels = ["#Python", " padded ", "a\tb", 'the "A" team', '"', "'", "plain"]
+    lines = [f"{as_cell(label)}\tto {i}\n" for i, label in enumerate(labels)]
+    (tmp_path / "m.tsv").write_text("# comment\n#\t\t\n" + "".join(lines))
+    assert read_merges(tmp_path / "m.tsv") == {label: f"to {i}" for i, label in enumerate(labels)}
+
+
+def test_blanks_around_a_label_do_not_count_and_quotes_of_spreadsheets_go(tmp_path):
+    (tmp_path / "m.tsv").write_text('Energy \t energy\t7\n"a, b"\t "a; ""b"""\nx "y"\tz\n')
+    merges = read_merges(tmp_path / "m.tsv")
+    assert merges == {"Energy": "energy", "a, b": 'a; "b"', 'x "y"': "z"}

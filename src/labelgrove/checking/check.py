@@ -35,6 +35,7 @@ from labelgrove.checking.near_copies import near_copies
 from labelgrove.checking.wording import Wording, shortened
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.corpus import Corpus
+from labelgrove.corpus.merging import as_cell
 from labelgrove.corpus.remembered import option_words
 from labelgrove.corpus.source_rows import layout_of
 from labelgrove.text.language import MAJORITY, language_shares
@@ -125,7 +126,10 @@ class Check:
 
     def merge_file(self) -> str:
         """Return the labels that seem to be others as a file for ``--merge``."""
-        rows = ["\t".join(map(str, each)) for each in self.merges]
+        rows = [
+            "\t".join([as_cell(label), as_cell(other), *map(str, more)])
+            for label, other, *more in self.merges
+        ]
         return "\n".join(["\t".join(MERGE_COLUMNS), *rows]) + "\n"
 
 
@@ -164,7 +168,8 @@ def check(
     facts = [read_facts(train, numbers, progress)]
     if test is not None:
         facts.append(read_facts(test, numbers, progress, facts[0].known_words))
-    for each in facts:
+    for number, each in enumerate(facts):
+        each.number = number
         each.Y.resize((len(each), len(numbers.ids)))
         if len({Path(other.name).name for other in facts}) == len(facts):
             each.title = Path(each.name).name
