@@ -6,6 +6,8 @@ import random
 
 from browser import PHONE, open_browser, viewed
 from command_line import called, fails
+from labelgrove.checking.check import check
+from labelgrove.corpus import Corpus
 
 WORDS = [
     a + b
@@ -206,3 +208,25 @@ def test_what_is_no_use_is_refused(tmp_path):
     assert "there is no file" in fails("check", tmp_path / "none.csv")
     assert "named twice" in fails("check", path, "--merge-out", path)
     assert "--report needs a file" in fails("check", path, "--report", tmp_path)
+
+
+def test_labels_that_begin_with_a_hash_are_merged_too(tmp_path):
+    documents = [{"text": f"text {i}", "labels": ["#AI" if i else "#ai"]} for i in range(4)]
+    path, merges = _written(tmp_path / "docs.jsonl", documents), tmp_path / "merges.tsv"
+    assert "spellings" in _checked(path, "--merge-out", merges)[0]
+    assert "spellings" not in _checked(path, "--merge", merges)[0]
+
+
+def test_files_in_memory_are_told_apart():
+    train = Corpus.from_lists(["wind power"] * 3, [["x"]] * 3)
+    texts = [f"rain {i}" for i in range(20)] + ["St\ufffdrm"]
+    found = check(train, Corpus.from_lists(texts, [["x"]] * 21))
+    (damaged,) = (each for each in found.findings if each.kind == "replaced-characters")
+    assert damaged.examples == ["document 21: 'St\ufffdrm'"]
+
+
+def test_the_language_is_that_of_texts_not_of_empty_rows_and_copies():
+    texts = [f"the report of the committee on the railways of country {i}" for i in range(400)]
+    copies = ["der Bericht des Ausschusses über die Eisenbahnen"] * 300
+    found = check(Corpus.from_lists([*texts, *[""] * 400, *copies]))
+    assert next(iter(found.files[0].languages)) == "en"

@@ -80,7 +80,8 @@ def about_unseen_labels(
         share,
         f"{some(len(unseen), 'label')} of {test.title} ({share:.1%} of the occurrences) are not in "
         f"{train.title}",
-        "are the labels of both files of one kind, ids or names? A tagger cannot find the others"
+        "check that both files name labels alike, by id or by name: a tagger cannot find labels "
+        "that it has not seen"
         if mostly
         else "a tagger cannot find them, and they count as misses: divide the documents so that "
         "rare labels are on both sides",

@@ -103,7 +103,8 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
             "no-labels",
             SERIOUS if share >= MANY_BARE else CHECK,
             share,
-            f"{some(len(bare), 'document')} of {facts.title} ({share:.1%}) without labels",
+            f"{some(len(bare), 'document')} of {facts.title} ({share:.1%}) "
+            f"{verb(len(bare), 'has', 'have')} no labels",
             "they count as having none of the labels; leave them out if nobody has labelled them",
             places=wording.places(facts, bare[:1].tolist()),
             numbers={"file": facts.name, "documents": len(bare)},
@@ -117,8 +118,9 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
                 "lists",
                 SERIOUS,
                 1.0,
-                f"{some(len(lists), 'label')} of {facts.title} with '{mark}' may be several in one",
-                "name what separates labels",
+                f"{some(len(lists), 'label')} of {facts.title} {verb(len(lists), 'holds', 'hold')} "
+                f"'{mark}' and may be several labels in one",
+                "say what separates labels",
                 wording.command("check", facts.name, "--separator", mark),
                 examples=[names_of(lists, 2)],
                 numbers={"file": facts.name, "labels": len(lists)},

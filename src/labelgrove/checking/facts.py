@@ -19,7 +19,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.corpus import Corpus
 from labelgrove.text.analysis import Tokens, parse, strings
 from labelgrove.text.batches import batches
-from labelgrove.text.copies import text_hash
+from labelgrove.text.copies import BLANK, text_hash
 from labelgrove.text.language import TEXTS as LANGUAGE_TEXTS
 
 SLOTS = 1 << 22  # for words, by their hashes: two of a million words rarely share one
@@ -63,6 +63,8 @@ class FileFacts:
         Words that the file it is compared with does not know, and how often they occur.
     title
         What findings call the file: its name, or the end of it.
+    number
+        0 for the first file, 1 for the second.
     """
 
     name: str
@@ -80,6 +82,7 @@ class FileFacts:
     known_words: NDArray[np.bool_]
     new_words: Counter[str] = field(default_factory=Counter)
     title: str = ""
+    number: int = 0
 
     def __post_init__(self) -> None:
         self.title = self.title or self.name
@@ -145,7 +148,7 @@ def read_facts(
             slots = slots[is_aside]
         elif len(new) < NEW_WORDS:
             new.update(_strings_at(tokens, ~known_words[slots]))
-        counts += np.bincount(slots, minlength=SLOTS)
+        np.add.at(counts, slots, 1)  # a batch has few of all slots
         done += len(batch)
     return FileFacts(
         corpus.name,
@@ -179,6 +182,7 @@ class _Reader:
         self._corpus, self._labels, self._progress = corpus, labels, progress
         self._numbers, self._ends = array("i"), array("q", [0])
         self._sample: list[tuple[int, str]] = []  # a heap, the largest hash first
+        self._sampled: set[int] = set()  # hashes there
 
     def __iter__(self) -> Iterator[str]:
         title = f"reading {self._corpus.name}"
@@ -197,11 +201,17 @@ class _Reader:
             yield text
 
     def _consider(self, hashed: int, text: str) -> None:
-        """Keep the texts with the smallest hashes."""
+        """Keep the texts with the smallest hashes, copies once."""
+        if hashed == BLANK or hashed in self._sampled:
+            return
         if len(self._sample) < LANGUAGE_TEXTS:
             heapq.heappush(self._sample, (-hashed, text[:1000]))
         elif -hashed > self._sample[0][0]:
-            heapq.heapreplace(self._sample, (-hashed, text[:1000]))
+            gone, _ = heapq.heapreplace(self._sample, (-hashed, text[:1000]))
+            self._sampled.remove(-gone)
+        else:
+            return
+        self._sampled.add(hashed)
 
     def sample(self) -> list[str]:
         return [text for _, text in sorted(self._sample, reverse=True)]

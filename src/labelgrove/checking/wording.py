@@ -74,15 +74,10 @@ class Wording:
         """Return where a document is."""
         return f"document {facts.positions[row]:,} of {facts.title}"
 
-    def number(self, facts: FileFacts) -> int:
-        """Return 0 for the first file, 1 for the second."""
-        return int(facts.name == self.test and self.test != self.train)
-
     def places(self, facts: FileFacts, rows: Sequence[int]) -> list[list[Place]]:
         """Return documents whose texts are to be shown."""
-        return [[(self.number(facts), int(row))] for row in rows]
+        return [[(facts.number, int(row))] for row in rows]
 
     def pairs(self, facts: FileFacts, pairs: NDArray[np.integer]) -> list[list[Place]]:
         """Return pairs of documents of a file, shape (m, 2), to be shown side by side."""
-        file = self.number(facts)
-        return [[(file, int(one)), (file, int(two))] for one, two in pairs]
+        return [[(facts.number, int(one)), (facts.number, int(two))] for one, two in pairs]
