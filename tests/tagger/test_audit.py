@@ -120,6 +120,8 @@ def test_models_of_another_audit_are_refused(corpus, tmp_path):
     audited(corpus, tmp_path / "models")
     with pytest.raises(InputError, match="holds an audit of other documents"):
         audited(corpus, tmp_path / "models", seed=1)
+    with pytest.raises(InputError, match="with other settings"):
+        audited(corpus, tmp_path / "models", features={"text": {"ngrams": (1, 2)}})
 
 
 def test_texts_that_come_twice_and_empty_ones_are_suggested_once_or_never(tmp_path):

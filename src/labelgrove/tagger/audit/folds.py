@@ -17,7 +17,7 @@ from labelgrove._version import __version__
 from labelgrove.core import storage
 from labelgrove.core.durability import put_in_place
 from labelgrove.core.errors import InputError
-from labelgrove.core.estimator import Classifier
+from labelgrove.core.estimator import Classifier, Part
 from labelgrove.core.features import Features
 from labelgrove.core.progress import Silent
 from labelgrove.core.ranking import Ranking
@@ -143,7 +143,7 @@ class FoldModels:
         shares = shares_of(Y, folds, seed, copies)
         own = own_views(X, self._views)
         model = self._model.for_parts(own, Y)
-        about = _fingerprint(model, Y, shares, hashes)
+        about = _fingerprint(model, Y, shares, hashes, context)
         n, k = Y.shape[0], min(CANDIDATES, Y.shape[1])
         found = Ranking.empty(n, k)
         given, named = np.zeros(Y.nnz, np.float32), np.zeros(Y.nnz, np.bool_)
@@ -247,12 +247,23 @@ def _scores_of_given(ranking: Ranking, Y: csr_array) -> NDArray[np.float32]:
 
 
 def _fingerprint(
-    model: Classifier, Y: csr_array, shares: NDArray[np.int64], hashes: NDArray[np.float64]
+    model: Classifier,
+    Y: csr_array,
+    shares: NDArray[np.int64],
+    hashes: NDArray[np.float64],
+    context: FitContext,
 ) -> str:
-    """Return what changes with the model, the documents and their folds."""
+    """Return what changes with the model, the documents, how they are read, and their folds."""
     digest = blake2b(digest_size=16)
-    settings = {k: v for k, v in model.get_params(deep=False).items() if k != "threads"}
-    digest.update(repr((__version__, model.name, sorted(settings.items()), Y.shape)).encode())
+    views = sorted(context.featurizers.items())
+    parts = [(view, part.name, _settings(part)) for view, part in views]
+    names = [] if context.labels is None else [*context.labels.names]
+    about = (__version__, model.name, _settings(model), parts, Y.shape, names)
+    digest.update(repr(about).encode("utf-8", "surrogatepass"))
     for array in (Y.indptr, Y.indices, shares, hashes):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def _settings(part: Part) -> list[tuple[str, Any]]:
+    return sorted((k, v) for k, v in part.get_params(deep=False).items() if k != "threads")
