@@ -12,10 +12,11 @@ from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Silent
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.storage import write_text
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus
 from labelgrove.models.contract import known_answer
-from labelgrove.tagger.choosing import STRATEGIES, choose_documents
+from labelgrove.tagger.choosing import STRATEGIES, NextDocument, as_table, choose_documents
 from labelgrove.tagger.choosing.criteria import label_profiles, rarity, uncertainty
 from labelgrove.tagger.choosing.pool import draw_sample
 from labelgrove.tagger.choosing.spread import best_rows, spread_rows, unit_rows
@@ -248,3 +249,10 @@ def test_bad_arguments_are_told(tagger):
         choose_documents(tagger, ["a text"], 0)
     with pytest.raises(InputError, match="proposed labels must be at least 1, got 0"):
         choose_documents(tagger, ["a text"], k=0)
+
+
+def test_a_table_can_be_read_whatever_line_ends_texts_have(tmp_path):
+    texts = ["one\rtwo", "three\r\nfour", "five\nsix"]
+    chosen = [NextDocument(Document(text, (), str(i)), (), 0.0) for i, text in enumerate(texts)]
+    write_text(tmp_path / "queue.csv", as_table(chosen))
+    assert [d.text for d in read_corpus(tmp_path / "queue.csv")] == texts

@@ -46,7 +46,11 @@ def as_table(chosen: Iterable[NextDocument]) -> str:
     free = (mark for mark in MARKS if not any(mark in label for label in labels))
     mark = next(free, MARKS[0])
     written = io.StringIO(newline="")
-    rows = csv.writer(written, lineterminator="\n")
+    # csv gives no quotes to half a line end where line ends are "\n"
+    halves = any("\r" in document.text for document, _, _ in kept)
+    rows = csv.writer(
+        written, lineterminator="\n", quoting=csv.QUOTE_ALL if halves else csv.QUOTE_MINIMAL
+    )
     rows.writerow(COLUMNS)
     for document, tags, _ in kept:
         ids = [tag.label for tag in tags]
