@@ -131,3 +131,14 @@ def test_bad_texts_are_skipped_with_their_labels():
 def test_columns_of_labels_in_a_file_are_refused(tmp_path):
     with pytest.raises(InputError, match="labels in several columns are read from a data frame"):
         read_corpus(tmp_path / "train.csv", labels=["a", "b"])
+
+
+def test_columns_of_one_name_are_told():
+    frame = pd.DataFrame([["a", 1, 0], ["b", 0, 1]], columns=["text", "x", "x"])
+    with pytest.raises(InputError, match="two columns are called 'x'"):
+        read_corpus(frame)
+    with pytest.raises(InputError, match="names no column"):
+        read_corpus(frame, labels=[])
+    frame = pd.DataFrame([["a", "u", "v"]], columns=["text", "note", "note"])
+    with pytest.raises(InputError, match="no field 'labels'"):
+        read_corpus(frame)

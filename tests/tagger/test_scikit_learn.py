@@ -159,3 +159,9 @@ def test_scikit_learn_knows_whether_it_has_learned(lists):
 def test_a_wrong_threshold_is_refused(dense):
     with pytest.raises(InputError, match="threshold must be"):
         dense.predict(TEST, threshold="often")
+
+
+def test_a_matrix_without_names_is_refused_however_it_is_given(lists):
+    for given in ((TEST, Y[N:]), ((TEST, Y[N:]),)):
+        with pytest.raises(InputError, match="give label_names="):
+            lists.evaluate(*given)

@@ -192,10 +192,14 @@ def label_columns(frame: Any, fields: Fields, labels: str | Sequence[str]) -> li
     if not isinstance(labels, str):
         if unknown := [name for name in labels if name not in frame.columns]:
             raise InputError(f"the data frame has no column {unknown[0]!r} for a label")
+        if not labels:
+            raise InputError("labels=[] names no column: give the columns of the labels")
         return list(labels)
     if labels in frame.columns:
         return None
-    others = [name for name in frame.columns if name not in fields.names()]
-    if not others or not all(is_binary(frame[name].dtype) for name in others):
+    own = fields.names()
+    places = [i for i, name in enumerate(frame.columns) if name not in own]  # names may repeat
+    columns = (frame.iloc[:, i] for i in places)
+    if not places or not all(is_binary(each.dtype) and each.isin((0, 1)).all() for each in columns):
         return None
-    return others if all(frame[name].isin((0, 1)).all() for name in others) else None
+    return [frame.columns[i] for i in places]

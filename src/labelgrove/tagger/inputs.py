@@ -65,7 +65,8 @@ def as_more(
     """
     if learned.reading and labels is None and isinstance(texts, str | os.PathLike):
         return read_like(texts, learned.reading, {})
-    if label_names is None and learned.columns is None and _is_nameless((texts, labels)):
+    source = texts if labels is None else (texts, labels)
+    if label_names is None and learned.columns is None and _is_nameless(source):
         raise InputError(
             "this tagger learned from lists of labels, so it does not know what the columns of a "
             "matrix are: give label_names=, the label of each"
