@@ -69,6 +69,12 @@ def test_few_documents_cannot_tell():
     assert tagger.learned_.featurizers["text"].analyzer == "word"
 
 
+def test_copies_of_a_few_texts_can_neither():
+    tagger, said = fitted(["the same text"] * 300, [["a"], ["b"]] * 150)
+    assert tagger.tag("text", k=2)
+    assert "held-out nDCG" not in said
+
+
 def test_documents_that_are_held_out_have_no_part_in_it():
     texts, labels = finnish(400)
     others = [

@@ -30,7 +30,7 @@ from labelgrove.text import Tfidf
 
 READ = 50_000  # documents of the beginning from which some are taken
 TAKEN = 3000
-FEWEST = 200  # below, held-out documents could not tell
+FEWEST = 200  # different texts; below, held-out documents could not tell
 PARTS = 3  # each is judged by what is learned from the others
 JUDGED = 1000  # documents that are enough to judge by
 FIRST_LINES = (2, 4)
@@ -79,7 +79,7 @@ def choose_text_settings(
     if not wanted or not held_out:
         return {}
     documents = _some(corpus, held_out, seed)
-    if len(documents) < FEWEST:
+    if len({document.text for document in documents}) < FEWEST:
         return {}
     given = {} if tfidf is None else parts[tfidf].get_params(deep=False)
     trials = _Trials(documents, {**given, "threads": threads}, seed, threads)
