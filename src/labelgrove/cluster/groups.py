@@ -117,8 +117,10 @@ def run_group(
         try:
             _wait(fitting, home, plan, progress)
         finally:
-            if not fitting.is_alive():  # else its processes still ask it whether to stop
-                with suppress(ray.exceptions.RayError):
+            with suppress(ray.exceptions.RayError):
+                if fitting.is_alive():  # its processes, also those still to begin, ask it
+                    home.stop.remote()
+                else:
                     ray.kill(home)
 
 

@@ -110,13 +110,18 @@ class Workload:
         assigned = self.documents - self.without
         right = self.labels * self.expected.precision
         said = (
-            f"{self.labels:,} labels assigned to {assigned:,} of {self.documents:,} documents, "
-            f"about {round(right):,} of them right; {self.without:,} documents got none"
+            f"{_many(self.labels, 'label')} assigned to {assigned:,} of "
+            f"{_many(self.documents, 'document')}, about {round(right):,} of them right; "
+            f"{_many(self.without, 'document')} got none"
         )
         if self.expected.recall:
             missed = round(right * (1 / self.expected.recall - 1))
-            said += f"; about {missed:,} true labels are left to find by hand"
+            said += f"; about {_many(missed, 'true label')} left to find by hand"
         return said
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _places(learned: FittedState, threshold: str) -> HeldOutPlaces:
@@ -131,7 +136,8 @@ def _places(learned: FittedState, threshold: str) -> HeldOutPlaces:
     )
 
 
-@lru_cache(maxsize=64)  # a service is asked again and again
+# a service is asked again and again; few, since each keeps a tagger's places that may be gone
+@lru_cache(maxsize=8)
 def _promise(places: HeldOutPlaces, name: str, share: float) -> Promise:
     return MAKERS[name](places, share)
 
