@@ -62,7 +62,7 @@ def test_what_it_changes_is_measured(old, more, data, tmp_path):
     assert f"{100 * own['R@5']:.2f}" == f"{before:.2f}"
     assert "before: 1 labels (" in done.stdout
     assert "after: 1 labels" not in done.stdout
-    assert done.stdout.count("F1 and its kin count labels with a probability") == 1
+    assert done.stdout.count("precision, recall and F1 count labels with a probability") == 1
     assert "TEST" not in done.stdout
 
 

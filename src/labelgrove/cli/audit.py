@@ -52,9 +52,7 @@ def audit(
             "suggested again. Repeatable, and later files count more.",
         ),
     ] = None,
-    most: Annotated[
-        int, typer.Option(help="Suggestions of each kind, the best ones.", min=1)
-    ] = 1_000,
+    most: Annotated[int, typer.Option(help="Most suggestions of each kind.", min=1)] = 1_000,
     least_missing: Annotated[
         float, typer.Option(help="Least score of a missing label.", min=0, max=1)
     ] = 0.5,
@@ -62,7 +60,8 @@ def audit(
         float, typer.Option(help="Least score of a wrong label.", min=0, max=1)
     ] = 0.9,
     folds: Annotated[
-        int, typer.Option(help="Models, of which each leaves out its share of FILE.", min=2)
+        int,
+        typer.Option(help="How many models are trained; each leaves out its share of FILE.", min=2),
     ] = 5,
     settings: Annotated[
         list[str] | None,
@@ -75,7 +74,7 @@ def audit(
     estimate: Annotated[
         bool,
         typer.Option(
-            "--estimate", help="Tell how long the models will take and how much memory; no more."
+            "--estimate", help="Only say how long the models will take, and how much memory."
         ),
     ] = False,
     overwrite: Annotated[

@@ -40,7 +40,7 @@ def evaluate(
     context: typer.Context,
     reading: options.ReadingOptions,
 ) -> None:
-    """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (F1 and its kin)."""
+    """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (precision, recall, F1)."""
     from labelgrove.cli.tables import print_report_table, print_scores
     from labelgrove.report.by_threshold import threshold_table
     from labelgrove.tagger import Tagger, evaluation_record

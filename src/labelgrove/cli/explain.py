@@ -46,7 +46,9 @@ def explain(
         list[str] | None,
         typer.Option(help="A label's id or name; the best ones by default. Repeatable."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="So many of the best labels.", min=1)] = 3,
+    k: Annotated[
+        int, typer.Option("-k", help="How many of the best labels are explained.", min=1)
+    ] = 3,
     neighbours: Annotated[
         Path | None,
         typer.Option(

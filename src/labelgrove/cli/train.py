@@ -224,7 +224,7 @@ def _told(estimate: Estimate) -> str:
 def _told_of_cluster(estimate: Estimate, cpus: int, seconds: float | None, threads: int) -> str:
     """Return what a cluster makes of an estimate."""
     if seconds is None:
-        return "what a cluster makes of that cannot be told: a GPU of this machine was timed"
+        return "the time on the cluster is not known: a GPU of this machine was timed"
     rest = estimate.seconds - estimate.divisible / threads
     moved = "without the time to move data"
     if estimate.processes is not None:

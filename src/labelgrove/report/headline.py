@@ -94,7 +94,7 @@ def notes(assessment: Assessment) -> list[str]:
         lines.append(f"the test set has {several(n, 'document')}: no score here is certain")
     if not assessment.given.any():
         lines.append(
-            "no label reaches the threshold in any document, so F1 and its kin are 0: "
+            "no label reaches the threshold in any document, so precision, recall and F1 are 0: "
             "choose a lower one with --threshold"
         )
     return lines

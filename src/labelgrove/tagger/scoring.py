@@ -217,11 +217,13 @@ def evaluate_ranking(
         propensities=whole.propensities(n_columns=Y.shape[1]),
         n_labels=labels_in_use(Y, whole.n_labels),
     )  # fmt: skip
-    notes = [f"F1 and its kin count labels with a probability of at least {_told(decision)}"]
+    notes = [
+        f"precision, recall and F1 count labels with a probability of at least {_told(decision)}"
+    ]
     if capped := capped_rows(ranking, decision, space.n_labels):
         notes.append(
             f"{capped:,} documents may have more than {ranking.k} labels above the "
-            f"threshold; F1 and its kin count the best {ranking.k}"
+            f"threshold; precision, recall and F1 count the best {ranking.k}"
         )
     if unseen := labels_in_use(Y, space.n_labels) - space.n_labels:
         share = (Y.indices >= space.n_labels).mean()

@@ -78,7 +78,7 @@ class Tagger(Configured):
         Label space, featurizers, model, calibration and thresholds.
     scores_
         Metrics on held-out documents; empty without them. The threshold was tuned on the same
-        documents, so F1 and its kin are flattered a little.
+        documents, so precision, recall and F1 are slightly optimistic.
 
     Examples
     --------
@@ -336,9 +336,9 @@ class Tagger(Configured):
         threshold
             Only labels at least so probable: a number, ``"auto"`` (best micro-F1 on held-out
             documents), ``"macro"``, or ``"per-label"``, a threshold for each label;
-            ``"precision=0.9"`` (or another share): only so sure labels that at least so many are
-            right, and ``"recall=0.9"``: enough labels that so many of the true ones are found,
-            on new documents, with 90% confidence. None for no limit.
+            ``"precision=0.9"``: only labels so sure that 90% of them are right, and
+            ``"recall=0.9"``: enough labels to find 90% of the true ones, both on new documents
+            and with 90% confidence (other shares work alike). None for no limit.
 
         Returns
         -------
@@ -425,7 +425,7 @@ class Tagger(Configured):
         label
             A label's id or name.
         k
-            So many words.
+            How many words.
 
         Examples
         --------
@@ -530,7 +530,8 @@ class Tagger(Configured):
         ks
             The depths at which rankings are cut.
         threshold
-            From which probability on a label counts as given, for F1 and its kin; as for `tag`.
+            From which probability on a label counts as given, for precision, recall and F1; as for
+            `tag`.
         labels_of
             Another tagger, whose labels count too: both are scored over the labels of both, and
             PSP goes by the larger count of a label, so that the scores of both can be compared.

@@ -101,7 +101,7 @@ def find(
     seed: int,
     progress: Progress,
 ) -> Suspicions:
-    """LabelJudge all pairs that may be wrong or missing, and return the best.
+    """Judge all pairs that may be wrong or missing, and return the best.
 
     A document is judged by what the documents of other folds teach.
 
