@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelgrove.checking.facts import FileFacts
 from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
@@ -159,9 +160,17 @@ def about_copies(
             places=wording.pairs(facts, same[:SHOWN]),
             numbers={"file": facts.name, "documents": len(same)},
         )
-    mine = slice(first, first + n)
     exact = np.zeros(n, np.bool_)
     exact[pairs.ravel()] = True
+    yield from _about_near_copies(facts, near, first, exact, wording)
+
+
+def _about_near_copies(
+    facts: FileFacts, near: NearCopies, first: int, exact: NDArray[np.bool_], wording: Wording
+) -> Iterator[FileFinding]:
+    """Find texts that are nearly those of others; ``exact`` copies, shape (n,), do not count."""
+    n, real = len(facts), facts.hashes != BLANK
+    mine = slice(first, first + n)
     twins = np.flatnonzero((near.best[mine, 0] >= 0) & real & ~exact)
     if len(twins) >= NEAR * n:
         shown = twins[np.argsort(near.similarity[mine, 0][twins], kind="stable")[:1]]

@@ -20,6 +20,7 @@ from labelgrove.core.errors import InputError, StoppedError
 
 if TYPE_CHECKING:
     from labelgrove.core.estimator import Classifier
+    from labelgrove.core.types import Estimate
     from labelgrove.tagger.audit import AuditOutcome
 
 MODEL = "bonsai"
@@ -118,13 +119,7 @@ def audit(
     )
     if estimate:
         needed = estimate_models(judged, classifier, options=how, progress=progress)
-        json_file.write(json_to, needed._asdict())
-        if not json_file.alone(json_to):
-            show(
-                f"the {folds} models will take about {needed.seconds:,.0f} s and "
-                f"{needed.memory / 1e9:.1f} GB of memory, beside what reading and the search for "
-                "similar documents take"
-            )
+        _tell_needs(needed, folds, json_to)
         return
     work = run_folder(out)
     with storage.locked(work):
@@ -152,6 +147,16 @@ def audit(
     json_file.write(json_to, record)
     if not json_file.alone(json_to):
         _tell(outcome, source, files)
+
+
+def _tell_needs(needed: Estimate, folds: int, json_to: Path | None) -> None:
+    json_file.write(json_to, needed._asdict())
+    if not json_file.alone(json_to):
+        show(
+            f"the {folds} models will take about {needed.seconds:,.0f} s and "
+            f"{needed.memory / 1e9:.1f} GB of memory, beside what reading and the search for "
+            "similar documents take"
+        )
 
 
 def _files(out: Path, *, overwrite: bool) -> list[Path]:
