@@ -117,10 +117,8 @@ def run_group(
         try:
             _wait(fitting, home, plan, progress)
         finally:
-            with suppress(ray.exceptions.RayError):
-                if fitting.is_alive():  # its processes, also those still to begin, ask it
-                    home.stop.remote()
-                else:
+            if not fitting.is_alive():  # else its processes still ask it whether to stop
+                with suppress(ray.exceptions.RayError):
                     ray.kill(home)
 
 
@@ -209,9 +207,9 @@ def _wait(fitting: _Fitting, home: Any, plan: GroupPlan, progress: Progress) -> 
                 if over or news.failed is not None:  # what is left ends by itself
                     break
                 if interrupted():
+                    home.stop.remote()  # also for processes that begin when nobody waits any more
                     if not begun:
                         raise KeyboardInterrupt
-                    home.stop.remote()
         finally:
             shown.close()
         if news.failed is not None:
