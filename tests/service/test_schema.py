@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove.corpus import ReviewItem, write_review
 from services import serving
 
 KEY = "a-key-of-more-than-sixteen-letters"
@@ -17,9 +18,9 @@ def address(taggers, tmp_path_factory):
     place = tmp_path_factory.mktemp("schema")
     (place / "keys").touch(0o600)
     (place / "keys").write_text(f"# ours\n{KEY}\n")
-    with serving(
-        taggers / "bonsai", "--feedback", place, "--api-keys", place / "keys", "--quiet"
-    ) as found:
+    write_review(place / "queue.jsonl", [ReviewItem("red apples", ("fruit",), ())])
+    call = ("--feedback", place, "--api-keys", place / "keys", "--review", place / "queue.jsonl")
+    with serving(taggers / "bonsai", *call, "--quiet") as found:
         yield found.address
 
 

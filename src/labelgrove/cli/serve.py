@@ -48,6 +48,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Review file of 'labelgrove audit' or 'labelgrove next': the page shows its "
+            "documents one after the other, and what people decide becomes feedback.",
+            show_default=False,
+        ),
+    ] = None,
     api_keys: Annotated[
         Path | None,
         typer.Option(
@@ -170,6 +179,8 @@ def serve(
 
     if feedback is not None and no_feedback:
         raise typer.BadParameter("--feedback and --no-feedback exclude each other")
+    if review is not None and no_feedback:
+        raise typer.BadParameter("--review writes feedback: leave out --no-feedback")
     taggers = name_taggers(folders)
     files: list[str | None] = []
     for name, folder in taggers:
@@ -191,6 +202,7 @@ def serve(
         ),
         keys=read_keys(api_keys) if api_keys else (),
         examples=read_examples(examples) if examples else (),
+        review=str(review.resolve()) if review else "",
         hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
         addresses=not allow_host and not near,
         signed_by=str(require_signature.resolve()) if require_signature else None,

@@ -90,6 +90,17 @@ class ReviewItem:
         }
         return json.dumps(values, ensure_ascii=False)
 
+    @classmethod
+    def from_json(cls, line: bytes) -> ReviewItem:
+        """Return the document of a line, or raise a `RowError`.
+
+        Examples
+        --------
+        >>> ReviewItem.from_json(b'{"text": "Wind", "suggestions": []}')
+        ReviewItem(text='Wind', labels=(), suggestions=(), id=None)
+        """
+        return _item(parsed(line))
+
 
 def read_review(path: Path) -> Iterator[ReviewItem]:
     """Read a review file, one document at a time; a bad line is an error.
@@ -105,7 +116,7 @@ def read_review(path: Path) -> Iterator[ReviewItem]:
         if line.isspace():
             continue
         try:
-            yield _item(parsed(line))
+            yield ReviewItem.from_json(line)
         except RowError as problem:
             raise BadRowError(str(problem), str(path), number) from problem
 

@@ -22,6 +22,7 @@ from labelgrove.service.bodies import NOTES, HeldBytes, check_length, read
 from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.middleware import SPEND, ServiceMiddleware
 from labelgrove.service.problems import ProblemError, answer_problems
+from labelgrove.service.reviewing import add_review
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.signals import Terminal, unblock_sighup
@@ -53,6 +54,7 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
     held = HeldBytes(max(settings.limits.bodies, settings.limits.body))
     tag = _tagging(app, taggers, held)
     _labels_and_models(app, taggers)
+    add_review(app, taggers)
     healthz = _running(app, taggers)
     _page(app)
     openapi.complete(app, keyed=bool(settings.keys))
@@ -148,8 +150,8 @@ def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
             for queue in taggers.queues()
         ]
         told = {name: getattr(limits, name) for name in ("body", "texts", "length", "seconds")}
-        examples = taggers.settings.examples
-        return _json(to_json({"models": cards, "limits": told, "examples": examples}))
+        offered = {"examples": taggers.settings.examples, "review": bool(taggers.settings.review)}
+        return _json(to_json({"models": cards, "limits": told, **offered}))
 
 
 def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,7 @@ from pydantic import (
 MOST_LABELS = 1_000  # of a text
 LONGEST_NAME = 1_000  # characters of a label in feedback
 FARTHEST = 100_000  # how far labels can be gone through
+MOST_DOCUMENTS = 10**9  # of a queue to review
 NAMED = ("auto", "macro", "per-label")
 PROMISE = r"^(precision|recall)=0?\.0{0,4}[1-9][0-9]{0,4}$"  # such as precision=0.9
 
@@ -149,6 +150,24 @@ class LabelQuery(Strict):
     id: str = Field("", max_length=LONGEST_NAME, description="This label alone.")
     limit: int = Field(50, ge=1, le=MOST_LABELS)
     offset: int = Field(0, ge=0, le=FARTHEST)
+
+
+class ReviewQuery(Strict):
+    """Which document of the queue is asked for: the next one to decide, or one by its number."""
+
+    model_config = ConfigDict(strict=False)
+
+    model: Model = ""
+    start: int = Field(
+        1,
+        alias="from",
+        ge=1,
+        le=MOST_DOCUMENTS,
+        description="The first document from this number on that has no feedback yet.",
+    )
+    number: int | None = Field(
+        None, ge=1, le=MOST_DOCUMENTS, description="This document, decided or not."
+    )
 
 
 # --- answers ----------------------------------------------------------------------------------
@@ -296,6 +315,51 @@ class ModelsAnswer(BaseModel):
     models: list[ModelCard]
     limits: ServedLimits
     examples: list[str] = Field([], description="Texts to try, of 'labelgrove serve --examples'.")
+    review: bool = Field(False, description="Whether there is a queue to review.")
+
+
+class ReviewedLabel(LabelName):
+    """A label in a queue, with the tagger's id and name if it is one of the tagger's."""
+
+    known: bool = Field(description="Whether the tagger knows it; feedback may hold others too.")
+
+
+class SuggestedLabel(ReviewedLabel):
+    """A label to be judged."""
+
+    kind: Literal["missing", "wrong", "proposed"]
+    score: float = Field(ge=0, le=1, description="How probable it is that this is right.")
+    reasons: list[str]
+
+
+class DecidedLabels(BaseModel):
+    """The last feedback on a document."""
+
+    labels: list[ReviewedLabel]
+    rejected: list[ReviewedLabel]
+    time: str
+
+
+class QueuedDocument(BaseModel):
+    """A document of the queue; feedback on it is given by its text."""
+
+    number: int = Field(description="Its place in the queue, from 1.")
+    id: str | None
+    text: str
+    labels: list[ReviewedLabel] = Field(description="Its labels as the queue has them.")
+    suggestions: list[SuggestedLabel]
+    decision: DecidedLabels | None
+
+
+class ReviewAnswer(BaseModel):
+    """The document that was asked for, and how far the review is."""
+
+    model: str
+    queue: str = Field(description="Another one after the review file was replaced.")
+    documents: int
+    decided: int = Field(description="How many of them have feedback.")
+    document: QueuedDocument | None = Field(description="null where none is left to decide.")
+    retrain: str = Field(description="The command that learns from the feedback.")
 
 
 class FeedbackAnswer(BaseModel):

@@ -21,11 +21,13 @@ from uvicorn.config import STARTUP_FAILURE
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError, LabelgroveError
 from labelgrove.core.progress import Progress
+from labelgrove.report.wording import several
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
 from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.leaving import LeavingServer, ignore_new_connections
+from labelgrove.service.review_queue import ReviewQueue
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, sighup_blocked
 from labelgrove.service.snapshots import places, take
@@ -109,6 +111,8 @@ def _begin(settings: Settings, progress: Progress | None) -> None:
     for feedback in settings.feedback:
         if feedback is not None:
             FeedbackFile(Path(feedback)).check()
+    if settings.review:
+        _check_review(settings, progress)
     versions = Versions(Path(settings.shared))
     for name, folder in settings.taggers:
         if progress is not None:
@@ -121,6 +125,16 @@ def _begin(settings: Settings, progress: Progress | None) -> None:
         # the folder may have been replaced meanwhile
         manifest = storage.read_manifest(snapshot, verify=bool(signed_by), signed_by=signed_by)
         versions.begin(name, Version(snapshot, manifest["checksum"]))
+
+
+def _check_review(settings: Settings, progress: Progress | None) -> None:
+    """Read the review file once, so that a bad line is told before anyone is served."""
+    index = ReviewQueue(Path(settings.review), settings.limits.length).index()
+    index.file.close()
+    if progress is not None:
+        twice = f"; lines whose text came before are left out: {index.repeated:,}"
+        more = twice if index.repeated else ""
+        progress.say(f"{settings.review}: {several(len(index), 'document')} to review{more}")
 
 
 def _serve_in_workers(

@@ -106,6 +106,8 @@ class Settings:
         File of the public key that must have signed every tagger; None for no signature.
     examples
         Texts that the page offers to try.
+    review
+        The review file that the page shows; empty for none.
     """
 
     taggers: tuple[tuple[str, str], ...]
@@ -127,6 +129,7 @@ class Settings:
     supervisor: int = 0
     signed_by: str | None = None
     examples: tuple[str, ...] = ()
+    review: str = ""
 
     def snapshot_place(self, name: str) -> str:
         """Return the place for snapshots of a tagger; empty for none."""
