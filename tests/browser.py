@@ -124,3 +124,27 @@ def viewed(browser, place, *, width=DESK, dark=False):
         yield seen
     finally:
         context.close()
+
+
+@contextmanager
+def looking(browser, address):
+    """Yield a function that opens a page of a service.
+
+    In the end none may have asked another host, complained or shown a dialog.
+    """
+    opened = []
+
+    def opener(part="", **options):
+        context = viewed(browser, f"{address}/{part}", **options)
+        seen = context.__enter__()
+        opened.append((context, seen))
+        seen.page.set_default_timeout(20_000)
+        return seen
+
+    yield opener
+    for context, seen in opened:
+        context.__exit__(None, None, None)
+        assert seen.complaints == []
+        assert seen.dialogs == []
+        assert all(asked.startswith(address) for asked in seen.requests)
+    assert opened

@@ -23,6 +23,7 @@ export function showCalls() {
     ["Look up labels", `curl '${address("v1/labels")}?q=energy'`],
     served.models.some(({ feedback }) => feedback) &&
       ["Say what is right", post("v1/feedback", { text: "Solar panels", labels: ["ID OR NAME"] })],
+    served.review && ["What is to be reviewed next", `curl '${address("v1/review")}?from=1'`],
     ["What is served", `curl ${address("v1/models")}`],
   ];
   byId("calls").replaceChildren(

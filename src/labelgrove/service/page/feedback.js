@@ -129,7 +129,8 @@ export function feedback({ model, text, labels }) {
   return { buttons, panel, refresh };
 }
 
-async function suggestions(query, model) {
+/** The labels that the beginning of a word finds, and the query as a new one. */
+export async function suggestions(query, model) {
   const { labels } = await call("v1/labels", { query: { q: query, model, limit: 8 } })
     .catch(() => ({ labels: [] }));
   const same = (text) => text.toLowerCase() === query.toLowerCase();

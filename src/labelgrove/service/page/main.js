@@ -5,14 +5,21 @@ import { showCalls } from "./calls.js";
 import { showCards } from "./cards.js";
 import { byId, el } from "./dom.js";
 import { showProblem } from "./problems.js";
-import { loadModels } from "./served.js";
+import { startReview, visitReview } from "./review.js";
+import { loadModels, served } from "./served.js";
 import { startTagging } from "./tagging.js";
 
-const PARTS = ["tag", "labels", "models", "api"];
+const PARTS = ["review", "tag", "labels", "models", "api"];
+
+/** The part that the address names; else the review, where there is something to review. */
+function partToShow() {
+  const name = location.hash.slice(1);
+  const known = PARTS.includes(name) && (name !== "review" || served.review !== false);
+  return known ? name : served.review ? "review" : "tag";
+}
 
 function show(moved) {
-  const name = location.hash.slice(1);
-  const part = PARTS.includes(name) ? name : "tag";
+  const part = partToShow();
   for (const each of PARTS) {
     byId(`part-${each}`).hidden = each !== part;
     const link = document.querySelector(`nav a[href="#${each}"]`);
@@ -22,9 +29,10 @@ function show(moved) {
   const title = byId(`title-${part}`);
   document.title = `${title.textContent} · labelgrove`;
   if (part === "labels") visitLabels();
+  if (part === "review") visitReview();
   if (!moved) return;
   if (part === "models") loadModels().then(showCards, () => {}); // it may have been loaded anew
-  title.focus({ preventScroll: true });
+  if (part !== "review") title.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
 
@@ -33,6 +41,7 @@ async function load() {
   try {
     await loadModels();
     trouble.replaceChildren();
+    byId("to-review").hidden = !served.review;
     showCards();
     showCalls();
     show(false);
@@ -49,5 +58,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 addEventListener("hashchange", () => show(true));
 startTagging();
 startBrowsing();
+startReview();
 show(false);
 load();

@@ -3,7 +3,10 @@
 import { call } from "./api.js";
 import { byId, el } from "./dom.js";
 
-export const served = { models: [], limits: {}, examples: [], chosen: null };
+// `review` is null until the service has said whether there is a queue
+export const served = { models: [], limits: {}, examples: [], review: null, chosen: null };
+
+const MENUS = ["model", "labels-model", "review-model"];
 
 const changes = new EventTarget();
 
@@ -12,7 +15,7 @@ export const onModel = (action) => changes.addEventListener("model", action);
 
 export function choose(name) {
   served.chosen = served.models.find((model) => model.name === name) ?? served.models[0];
-  for (const select of ["model", "labels-model"].map(byId)) select.value = served.chosen.name;
+  for (const select of MENUS.map(byId)) select.value = served.chosen.name;
   changes.dispatchEvent(new Event("model"));
 }
 
@@ -20,7 +23,7 @@ export function choose(name) {
 export async function loadModels() {
   Object.assign(served, await call("v1/models"));
   const names = served.models.map(({ name }) => name);
-  for (const select of ["model", "labels-model"].map(byId)) {
+  for (const select of MENUS.map(byId)) {
     select.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
     select.onchange = () => choose(select.value);
   }

@@ -40,7 +40,8 @@ function marked(text, found) {
   return [document, ...sides(found)];
 }
 
-function mark({ text, share }) {
+/** A piece of a text, marked where it spoke for a label or against it. */
+export function mark({ text, share }) {
   if (!share) return text;
   const element = el("mark", { class: share > 0 ? "for" : "against", title: signed(share) }, text);
   element.style.setProperty("--share", Math.abs(share).toFixed(2));
