@@ -38,6 +38,42 @@ def test_the_terminal_shows_scores_tests_costs_and_overlap(compared):
     assert "frequent (" in done.stdout
 
 
+def test_it_begins_with_who_is_better(compared):
+    done, written = compared
+    said = done.stdout.splitlines()[0]
+    assert re.match(
+        r"^\S+ is (the best of 3|ahead of \S+).* points nDCG@5 \(95% interval .*; each was trained "
+        r"once, so luck of training is not covered$",
+        said,
+    )
+    verdict = json.loads(written["json"])["verdict"]
+    assert verdict["sentence"] == said
+    assert verdict["ahead_of"][-1]["system"] == "most-frequent"
+    assert verdict["ahead_of"][-1]["low"] > 0
+    assert said.split(" (")[0] in written["md"]
+    assert f"<p>{said}.</p>" in written["html"]
+    assert f"% {said}" in written["tex"]
+
+
+def test_trainings_with_other_seeds_are_one_system(taggers, data, tmp_path):
+    for seed in (1, 2, 3):
+        call = ("train", data / "train.jsonl", "--model", "bonsai", "--seed", seed)
+        called(*call, "--out", tmp_path / f"bonsai-{seed}", "-q")
+    trained = [tmp_path / f"bonsai-{seed}" for seed in (1, 2, 3)]
+    call = ("compare", *trained, taggers[2], "--test", data / "test.jsonl", "-q")
+    done = called(*call, "--metric", "P@3,P@1", "--json", tmp_path / "found.json")
+    said = done.stdout.splitlines()[0]
+    assert said.startswith("bonsai is better than most-frequent by ")
+    assert " points P@3 (95% interval " in said, "the first metric that was asked for"
+    assert said.endswith("and of training (3 and 1 trainings with other seeds)")
+    assert re.search(r"^bonsai +3 +\d+\.\d ± \d\.\d\d ", done.stdout, re.MULTILINE)
+    verdict = json.loads((tmp_path / "found.json").read_text())["verdict"]
+    assert verdict["systems"] == {"bonsai": 3, "most-frequent": 1}
+    assert verdict["training_spread"] >= 0
+    done = called("compare", *trained, "--test", data / "test.jsonl", "-q")
+    assert re.match(r"bonsai: 3 trainings with other seeds, nDCG@5 \d", done.stdout)
+
+
 def test_scores_are_those_of_evaluate(compared, taggers, data, tmp_path):
     found = json.loads(compared[1]["json"])
     for folder, told in zip(taggers, found["taggers"], strict=True):
@@ -122,6 +158,7 @@ def test_one_document_is_compared_without_p_values(taggers, data, tmp_path):
         *("compare", *taggers, "--test", one, "-q", "--report", tmp_path / "one.html"),
         *("--json", tmp_path / "one.json"),
     )
+    assert done.stdout.startswith("1 document cannot tell which is better by nDCG@5, it takes 6")
     assert "1 document cannot tell luck from skill" in done.stdout
     assert {pair["p"] for pair in json.loads((tmp_path / "one.json").read_text())["pairs"]} == {
         None
@@ -183,6 +220,11 @@ def sets(taggers, data, tmp_path):
 def test_records_over_six_sets(sets, tmp_path):
     done = called("compare", *sets, "--report", tmp_path / "r.html", "--json", tmp_path / "r.json")
     assert "Friedman's chi-square is" in done.stdout
+    assert re.match(
+        r"^\S+ has the best average rank by nDCG@5, \d\.\d\d on 6 data sets; its lead over \S+ "
+        r"(may be|is more than) luck of the data sets \(Wilcoxon, p ",
+        done.stdout,
+    )
     assert re.search(r"^ +set0 +set1 .* set5 +average rank", done.stdout, re.MULTILINE)
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["systems"] == ["bonsai", "knn", "most-frequent"]
@@ -213,6 +255,7 @@ def test_all_metrics_together(sets, taggers, data):
 def test_fewer_records_and_a_missing_one(sets):
     done = called("compare", *sets[:15])
     assert "5 data sets are too few for a p-value, it takes 6" in done.stdout
+    assert ": too few data sets to tell whether its lead over " in done.stdout
     done = called("compare", *sets[:-1])
     assert "most-frequent has no result on set5" in done.stdout
     shutil.copy(sets[0], sets[0].with_name("again.json"))

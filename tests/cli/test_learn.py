@@ -53,7 +53,8 @@ def test_what_it_changes_is_measured(old, more, data, tmp_path):
     documents = [(row["text"], row["labels"]) for row in known] + [(NOISE, ["new"])] * 50
     test = rows(tmp_path / "test.jsonl", *documents)
     done = called("learn", old, more, "--out", tmp_path / "new", "--test", test)
-    found = dict(re.findall(r"^(\S+) +(\S+ +\S+ +[+-]\S+)$", done.stdout, re.MULTILINE))
+    row = r"^(\S+) +(\S+ +\S+ +[+-]\S+) +(?:\S+ to \S+|–)$"
+    found = dict(re.findall(row, done.stdout, re.MULTILINE))
     assert {"P@1", "nDCG@5", "PSP@3", "micro-F1"} <= found.keys()
     before, after, change = map(float, found["R@5"].split())
     assert after > before + 25
@@ -62,6 +63,8 @@ def test_what_it_changes_is_measured(old, more, data, tmp_path):
     assert f"{100 * own['R@5']:.2f}" == f"{before:.2f}"
     assert "before: 1 labels (" in done.stdout
     assert "after: 1 labels" not in done.stdout
+    assert re.search(r"^the new tagger is better by \d\d\.\d points nDCG@5 ", done.stdout, re.M)
+    assert "luck of training" not in done.stdout, "nothing was trained"
     assert done.stdout.count("precision, recall and F1 count labels with a probability") == 1
     assert "TEST" not in done.stdout
 

@@ -53,7 +53,8 @@ def test(data, tmp_path):
 
 
 def table(printed):
-    found = re.findall(r"^(\S+) +(\S+) +(\S+) +([+-]\S+) *$", printed, re.MULTILINE)
+    row = r"^(\S+) +(\S+) +(\S+) +([+-]\S+)(?: +\S+ to \S+| +–)? *$"
+    found = re.findall(row, printed, re.MULTILINE)
     return {name: tuple(map(float, values)) for name, *values in found}
 
 
@@ -75,7 +76,10 @@ def test_feedback_raises_the_score(old, train, test, tmp_path):
         f"saved to {tmp_path / 'new'}\n'labelgrove serve {tmp_path / 'new'}' serves it\n"
     ) in done.stdout
     assert "judged by" not in done.stdout
-    assert "so few" not in done.stdout
+    assert "intervals cover the luck of the 150 test documents and that of training, by 4 more" in (
+        done.stdout
+    )
+    assert re.search(r"^the new tagger is better by \d\d\.\d points nDCG@5 \(", done.stdout, re.M)
     assert contents(old) == before
     assert (tmp_path / "old.feedback.jsonl").read_bytes() == said
     assert Tagger.load(tmp_path / "new").labels_.n_documents == 260
@@ -85,7 +89,9 @@ def test_a_real_model_and_quiet(train, test, tmp_path):
     called("train", train, "--out", tmp_path / "old", "-q")
     rows(tmp_path / "said.jsonl", NEW)
     retrain = ("retrain", tmp_path / "old", train, "-o", tmp_path / "new", "--test", test, "-q")
-    done = called(*retrain, "--feedback", tmp_path / "said.jsonl", "--threads", "1")
+    done = called(
+        *retrain, "--feedback", tmp_path / "said.jsonl", "--threads", "1", "--refits", "0"
+    )
     assert done.stderr == ""
     was, now, _ = table(done.stdout)["R@5"]
     assert now > was + 25
@@ -109,7 +115,7 @@ def test_corrections_count_instead_and_the_later_one_at_that(tmp_path):
     ) in done.stdout
     assert "1 new label, 12 labels together" in done.stdout
     assert f"1 label of {tmp_path / 'old'} without a document now" in done.stdout
-    assert "before and after are not told: none of the" in done.stdout, "both learned these texts"
+    assert "all of the feedback was learned: it has too few new documents" in done.stdout
     space = Tagger.load(tmp_path / "new").labels_
     known = dict(zip(space.ids, space.counts.tolist(), strict=False))
     assert known["label 00"] == len(judged)
@@ -120,26 +126,71 @@ def test_corrections_count_instead_and_the_later_one_at_that(tmp_path):
 
 def test_what_is_held_out_is_not_learned_and_judges(old, train, tmp_path):
     known = documents(train)[0]
-    rows(tmp_path / "old.feedback.jsonl", [*NEW, known])
-    held = held_out([text for text, _ in NEW], 0.2)
-    assert 5 < len(held) < 20
-    done = called("retrain", old, train, "--out", tmp_path / "new")
+    many = [(f"{text} again{i}", labels) for text, labels in NEW for i in range(3)]
+    rows(tmp_path / "old.feedback.jsonl", [*many, known])
+    held = held_out([text for text, _ in many], 0.2)
     n = len(held)
+    assert n >= 20
+    done = called("retrain", old, train, "--out", tmp_path / "new")
     assert f"recalling on {n} held-out documents of the feedback, %\n" in done.stdout
-    assert f"judged by {n} of 61 documents of the feedback, which the new tagger" in done.stdout
-    assert f"so few as {n} documents say little: the figures may be luck" in done.stdout
+    assert f"judged by {n} of 181 documents of the feedback, which neither tagger" in done.stdout
     assert (
-        f"learned from {61 - n} documents of feedback: 0 corrected and 1 confirmed" in done.stdout
+        f"learned from {181 - n} documents of feedback: 0 corrected and 1 confirmed" in done.stdout
     )
     new = Tagger.load(tmp_path / "new")
-    assert new.labels_.n_documents == 260 - n
+    assert new.labels_.n_documents == 380 - n
     remembered = set(new.model_.remembered())
     assert remembered.isdisjoint(held)
-    assert remembered >= {text for text, _ in NEW} - held
+    assert remembered >= {text for text, _ in many} - held
     assert table(done.stdout)["P@1"][:2] == (0, 100)
     called("retrain", tmp_path / "new", train, "--out", tmp_path / "third", "--feedback",
            tmp_path / "old.feedback.jsonl")  # fmt: skip
     assert set(Tagger.load(tmp_path / "third").model_.remembered()) == remembered
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_little_feedback_is_learned_wholly(old, train, tmp_path, n):
+    few = [(f"brandnew {i}", ["new"]) for i in range(40)]
+    few.sort(key=lambda row: not held_out([row[0]], 0.2))  # of which a fifth of more was held out
+    rows(tmp_path / "old.feedback.jsonl", few[:n])
+    done = called("retrain", old, train, "--out", tmp_path / "new")
+    assert (
+        "all of the feedback was learned: it has too few new documents to hold some out (a fifth "
+        "of them must be 20 or more)\nwhether the new tagger is better cannot be told: --test TEST"
+    ) in done.stdout
+    assert f"learned from {n} document{'s' * (n > 1)} of feedback: 0 corrected and " in done.stdout
+    assert f"{n} added" in done.stdout
+    assert Tagger.load(tmp_path / "new").labels_.n_documents == 200 + n
+    assert table(done.stdout) == {}
+
+
+def test_one_document_of_feedback_is_no_loss(data, train, test, tmp_path):
+    """A model that is trained with luck: with one document more all trees are others."""
+    called("train", train, "--model", "bonsai", "--out", tmp_path / "old", "-q")
+    rows(tmp_path / "old.feedback.jsonl", [("noise1 noise2", ["label 03"])])
+    call = ("retrain", tmp_path / "old", train, "--test", data / "test.jsonl", "--out")
+    done = called(*call, tmp_path / "new")
+    assert "no difference that could not be luck" in done.stdout
+    assert "by 4 more trainings with other seeds" in done.stdout
+    assert "training with other seeds: 4 trainings in" in done.stderr
+    done = called(*call, tmp_path / "other", "--refits", "0")
+    assert "and not that of training; --refits 4 trains 4 times more with other" in done.stdout
+    folders = [contents(tmp_path / name) for name in ("new", "other")]
+    sizes = [{path.name: len(data) for path, data in folder.items()} for folder in folders]
+    assert sizes[0] == sizes[1], "the tagger that is saved has the seed of the old one"
+    assert Tagger.load(tmp_path / "new").seed == Tagger.load(tmp_path / "old").seed
+
+
+def test_what_a_tagger_has_learned_does_not_judge_it(old, train, tmp_path):
+    few, many = NEW[:40], [(f"{text} again{i}", labels) for text, labels in NEW for i in range(3)]
+    rows(tmp_path / "old.feedback.jsonl", few)
+    called("retrain", old, train, "--out", tmp_path / "new", "-q")
+    rows(tmp_path / "new.feedback.jsonl", many)
+    files = [f"--feedback={tmp_path / name}.feedback.jsonl" for name in ("old", "new")]
+    done = called("retrain", tmp_path / "new", train, "--out", tmp_path / "third", *files, "-q")
+    n = len(held_out([text for text, _ in many], 0.2))
+    assert f"judged by {n} of 220 documents of the feedback, which neither tagger" in done.stdout
+    assert set(Tagger.load(tmp_path / "third").model_.remembered()) >= {text for text, _ in few}
 
 
 def test_a_served_tagger_is_renewed_in_its_place(old, train, test, tmp_path):
@@ -188,12 +239,23 @@ def test_the_result_for_a_program(old, train, test, tmp_path):
     assert record["before"]["test"] == record["after"]["test"] == str(test)
     assert record["after"]["scores"]["R@5"] > record["before"]["scores"]["R@5"] + 0.25
     assert record["before"]["scores"].keys() == record["after"]["scores"].keys()
-    record = json.loads(called(*call, "--overwrite").stdout)
-    assert record["feedback"]["held_out"] == record["before"]["documents"] > 0
-    assert record["feedback"]["added"] == 60 - record["feedback"]["held_out"]
+    change = record["change"]
+    assert change["metrics"]["R@5"]["value"] == pytest.approx(
+        record["after"]["scores"]["R@5"] - record["before"]["scores"]["R@5"]
+    )
+    assert change["refits"] == 4
+    assert change["training_spread"]["nDCG@5"] >= 0
+    assert change["verdict"].startswith("the new tagger is better by ")
+    many = [(f"{text} again{i}", labels) for text, labels in NEW for i in range(3)]
+    rows(tmp_path / "old.feedback.jsonl", many)
+    record = json.loads(called(*call, "--overwrite", "--refits", "0").stdout)
+    assert record["feedback"]["held_out"] == record["before"]["documents"] >= 20
+    assert record["feedback"]["added"] == 180 - record["feedback"]["held_out"]
+    assert record["change"]["refits"] == 0
+    assert record["change"]["training_spread"] is None
     rows(tmp_path / "old.feedback.jsonl", documents(train)[:3])
     record = json.loads(called(*call, "--overwrite").stdout)
-    assert record["before"] is record["after"] is None
+    assert record["before"] is record["after"] is record["change"] is None
 
 
 def test_labels_that_were_all_wrong(old, train, tmp_path):
@@ -209,7 +271,7 @@ def test_a_line_that_a_killed_server_left_is_left_out(old, train, tmp_path):
     file.write_text(whole + '{"text": "brandnew", "lab')
     done = called("retrain", old, train, "--out", tmp_path / "new", "-q")
     assert done.stderr == f"{file}: the last line was not written to its end, and is left out\n"
-    assert "of 60 documents of the feedback" in done.stdout
+    assert "learned from 60 documents of feedback" in done.stdout
     file.write_text('{"text": "brandnew", "lab\n' + whole)
     said = fails("retrain", old, train, "--out", tmp_path / "other")
     assert f"{file}, line 1: not JSON" in said

@@ -95,6 +95,8 @@ def compare(
         options.write_output(report, results.page(command))
     if json_file.alone(json_to):
         return
+    show(results.verdict)
+    show()
     for table in results.tables:
         print_report_table(table)
         show()

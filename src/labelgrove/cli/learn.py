@@ -15,6 +15,7 @@ from labelgrove.cli.terminal import show, warn
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.corpus import Corpus
+    from labelgrove.report.before_after import BeforeAfter
     from labelgrove.tagger import Scores, Tagger
 
 THRESHOLD = "auto"
@@ -77,13 +78,15 @@ def learn(
     record |= {"more_documents": documents, "more_labels": n_labels}
     scores = None if judged is None else _scores(before, after, judged, progress)
     if scores is not None:
-        record["before"] = _record(before, scores[0], folder, test)
-        record["after"] = _record(after, scores[1], out, test)
+        record["before"] = _record(before, scores.before, folder, test)
+        record["after"] = _record(after, scores.after, out, test)
+        record["change"] = scores.record()
     json_file.write(json_to, record)
     if json_file.alone(json_to):
         return
     if scores is not None:
-        print_before_and_after(f"{after.model_.name} on {test}, %", *scores)
+        print_before_and_after(f"{after.model_.name} on {test}, %", scores)
+        show(scores.verdict)
     show(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
     if scores is None:
         show(
@@ -92,13 +95,12 @@ def learn(
         )
 
 
-def _scores(
-    before: Tagger, after: Tagger, judged: Corpus, progress: Progress
-) -> tuple[Scores, Scores]:
-    old = before.evaluate(judged, threshold=THRESHOLD, labels_of=after, progress=progress)
-    new = after.evaluate(judged, threshold=THRESHOLD, progress=progress)
+def _scores(before: Tagger, after: Tagger, judged: Corpus, progress: Progress) -> BeforeAfter:
+    from labelgrove.report.before_after import score_before_and_after
+
+    scores = score_before_and_after(before, after, judged, threshold=THRESHOLD, progress=progress)
     options.say_skipped(judged)
-    return old, new
+    return scores
 
 
 def _record(tagger: Tagger, scores: Scores, folder: Path, test: Path | None) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,14 +16,14 @@ from labelgrove.cli.terminal import show, warn
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
-    from labelgrove.corpus import Corpus, Feedback
-    from labelgrove.corpus.corrected import Changes
-    from labelgrove.labels import LabelMatcher
+    from labelgrove.corpus import Corpus
+    from labelgrove.report.before_after import BeforeAfter
     from labelgrove.tagger import Scores, Tagger
+    from labelgrove.tagger.feedback import FeedbackPlan
 
 THRESHOLD = "auto"
-HELD_OUT = 0.2  # of the feedback, where there is no TEST
-FEW = 20  # documents on which a difference is likely to be luck
+REFITS = 4  # of few trainings little is known about their luck
+REFIT_SECONDS = 60.0  # what these may take unless they are asked for
 
 
 @options.reads_documents
@@ -51,7 +50,16 @@ def retrain(
         Path | None,
         typer.Option(
             help="Documents with labels to score on, before and after; without them a fifth of "
-            "the feedback is held out."
+            "the feedback is held out, if that is 20 documents or more."
+        ),
+    ] = None,
+    refits: Annotated[
+        int | None,
+        typer.Option(
+            help="Further trainings with other seeds, so that the intervals of the differences "
+            f"cover the luck of training too; by default {REFITS} if they take less than a minute "
+            "together.",
+            min=0,
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -70,9 +78,9 @@ def retrain(
     from labelgrove.core import storage
     from labelgrove.core.types import Run
     from labelgrove.corpus import Corrected, read_feedback
-    from labelgrove.labels import LabelMatcher
+    from labelgrove.report.before_after import score_before_and_after
     from labelgrove.tagger import Tagger, training_record
-    from labelgrove.tagger.feedback import feedback_file
+    from labelgrove.tagger.feedback import feedback_file, plan_feedback
     from labelgrove.tagger.incremental import check_retrains
 
     started = time.monotonic()
@@ -90,99 +98,60 @@ def retrain(
     corpus = opened(source)
     judged = opened(test) if test else None
     said = read_feedback(files)
-    match = LabelMatcher.of_space(before.labels_)
-    lesson = _plan(said, corpus, judged, match, progress)
-    _warn(lesson, before, folder, source, test)
-    after = before.retrain(
-        Corrected(corpus, said.documents, lesson.held_out), run=Run(progress=progress)
-    )
+    plan = plan_feedback(said, corpus, before.learned_, judged, progress)
+    _warn(plan, before, folder, source, test)
+    learned = Corrected(corpus, said.documents, plan.held_out)
+    began = time.monotonic()
+    after = before.retrain(learned, run=Run(progress=progress))
+    seconds = time.monotonic() - began
     options.say_skipped(corpus)
-    scores = _scores(before, after, judged or lesson.judged, progress)
-    record: dict[str, Any] = {"before": None, "after": None}
-    place = test or f"{len(lesson.held_out)} documents of {', '.join(map(str, files))}"
+    scores = None
+    if (by := judged or plan.judged) is not None:
+        again = _refitted(after, learned, _how_many(refits, seconds), progress)
+        scores = score_before_and_after(
+            before, after, by, again, threshold=THRESHOLD, progress=progress
+        )
+    record: dict[str, Any] = {"before": None, "after": None, "change": None}
+    place = test or f"{len(plan.held_out)} documents of {', '.join(map(str, files))}"
     if scores is not None:  # before DIR may be replaced
-        record["before"] = _record(before, scores[0], folder, place)
+        record["before"] = _record(before, scores.before, folder, place)
         options.say_skipped(judged)
     after.save(out, overwrite=overwrite, progress=progress)
     if scores is not None:
-        record["after"] = _record(after, scores[1], out, place)
-    record |= _labels(before, after) | {"feedback": lesson.record(files)}
+        record["after"] = _record(after, scores.after, out, place)
+        record["change"] = scores.record()
+    record |= _labels(before, after) | {"feedback": plan.record(files)}
     json_file.write(json_to, training_record(after, out, time.monotonic() - started) | record)
     if not json_file.alone(json_to):
-        _tell(lesson, after, scores, record, folder, source, test, out)
+        _tell(plan, after, scores, seconds, record, folder, source, test, out)
 
 
-@dataclass(frozen=True)
-class _Lesson:
-    """What is learned from feedback, and what is held out of it."""
-
-    said: Feedback
-    changes: Changes
-    held_out: frozenset[str]
-    leaked: int  # documents of TEST whose text was judged
-
-    @property
-    def added(self) -> int:
-        """Number of documents that the tagger has not seen before."""
-        return len(self.said.documents) - len(self.changes.known) - len(self.held_out)
-
-    @property
-    def bare(self) -> int:
-        """Number of documents whose labels were all wrong, among those that are learned."""
-        learned = (d for text, d in self.said.documents.items() if text not in self.held_out)
-        return sum(not document.labels for document in learned)
-
-    @property
-    def judged(self) -> Corpus | None:
-        """The held-out documents, or None where there are none."""
-        from labelgrove.corpus import Corpus
-
-        kept = [d for text, d in self.said.documents.items() if text in self.held_out]
-        if not kept:
-            return None
-        return Corpus.from_lists([each.text for each in kept], [each.labels for each in kept])
-
-    def record(self, files: Sequence[Path]) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
-        return {
-            "files": [*map(str, files)],
-            "lines": self.said.lines,
-            "torn": [*self.said.torn],
-            "documents": len(self.said.documents),
-            "corrected": self.changes.corrected,
-            "confirmed": self.changes.confirmed,
-            "added": self.added,
-            "without_labels": self.bare,
-            "held_out": len(self.held_out),
-            "in_test": self.leaked,
-        }
+def _how_many(refits: int | None, seconds: float) -> int:
+    """Return how many more trainings to make, if one takes so long."""
+    if refits is not None:
+        return refits
+    return REFITS if REFITS * seconds < REFIT_SECONDS else 0
 
 
-def _plan(
-    said: Feedback, corpus: Corpus, test: Corpus | None, match: LabelMatcher, progress: Progress
-) -> _Lesson:
-    """Read what there is once, and decide by what the taggers are judged.
-
-    Only texts that TRAIN does not have are held out: the saved tagger has learned the others.
-    """
-    from labelgrove.corpus.corrected import changes, held_out
-
-    documents = progress.track(corpus, "comparing with the feedback")
-    changed = changes(documents, said.documents, match)
-    if test is None:
-        new = said.documents.keys() - changed.known
-        return _Lesson(said, changed, held_out(new, HELD_OUT), 0)
-    leaked = sum(document.text in said.documents for document in test)
-    return _Lesson(said, changed, frozenset(), leaked)
+def _refitted(after: Tagger, learned: Corpus, refits: int, progress: Progress) -> Iterator[Tagger]:
+    """Yield taggers that were trained as the new one was, but with other seeds."""
+    if not refits:
+        return
+    with progress.task("training with other seeds", refits, unit="trainings") as task:
+        for number in range(1, refits + 1):
+            yield after.retrain(learned, seed=after.seed + number)
+            task.advance(1)
 
 
-def _warn(lesson: _Lesson, before: Tagger, folder: Path, source: Path, test: Path | None) -> None:
+def _warn(
+    plan: FeedbackPlan, before: Tagger, folder: Path, source: Path, test: Path | None
+) -> None:
     """Say on standard error what is likely to be a mistake, before the work."""
     said = [
         f"{file}: the last line was not written to its end, and is left out"
-        for file in lesson.said.torn
+        for file in plan.said.torn
     ]
-    n = lesson.changes.documents + len(lesson.said.documents) - len(lesson.changes.known)
+    n = plan.changes.documents + len(plan.said.documents) - len(plan.changes.known)
     if n < before.labels_.n_documents:
         said.append(
             f"{folder} has learned from {before.labels_.n_documents:,} documents, and {source} and "
@@ -193,25 +162,13 @@ def _warn(lesson: _Lesson, before: Tagger, folder: Path, source: Path, test: Pat
             f"--test {test} is what it learns from: scores will tell what it remembers, not how "
             "well it tags"
         )
-    if lesson.leaked:
+    if plan.leaked:
         said.append(
-            f"the texts of {lesson.leaked:,} documents of {test} are in the feedback, and are "
+            f"the texts of {plan.leaked:,} documents of {test} are in the feedback, and are "
             "learned: scores after are too high by them"
         )
     for line in said:
         warn(line)
-
-
-def _scores(
-    before: Tagger, after: Tagger, judged: Corpus | None, progress: Progress
-) -> tuple[Scores, Scores] | None:
-    """Score both taggers over the labels of both."""
-    if judged is None:
-        return None
-    return (
-        before.evaluate(judged, threshold=THRESHOLD, labels_of=after, progress=progress),
-        after.evaluate(judged, threshold=THRESHOLD, labels_of=before, progress=progress),
-    )
 
 
 def _record(tagger: Tagger, scores: Scores, folder: Path, test: Path | str) -> dict[str, Any]:
@@ -231,9 +188,10 @@ def _labels(before: Tagger, after: Tagger) -> dict[str, list[str]]:
 
 
 def _tell(
-    lesson: _Lesson,
+    plan: FeedbackPlan,
     after: Tagger,
-    scores: tuple[Scores, Scores] | None,
+    scores: BeforeAfter | None,
+    seconds: float,
     record: Mapping[str, Any],
     folder: Path,
     source: Path,
@@ -244,20 +202,22 @@ def _tell(
     from labelgrove.cli.tables import print_before_and_after
     from labelgrove.report.wording import several
 
-    n, of = len(lesson.held_out), len(lesson.said.documents)
+    n, of = len(plan.held_out), len(plan.said.documents)
     if scores is not None:
         place = test or f"{several(n, 'held-out document')} of the feedback"
-        print_before_and_after(f"{after.model_.name} on {place}, %", *scores)
+        print_before_and_after(f"{after.model_.name} on {place}, %", scores)
     if test is None:
-        show(_judged_by(n, of, folder))
-    if scores is not None and (judges := scores[0].documents) < FEW:
-        show(f"so few as {several(judges, 'document')} say little: the figures may be luck")
+        show(_judged_by(plan))
+    if scores is not None:
+        if scores.changes:
+            show(_about_intervals(scores, seconds))
+        show(scores.verdict)
     show(
-        f"learned from {several(of - n, 'document')} of feedback: {lesson.changes.corrected:,} "
-        f"corrected and {lesson.changes.confirmed:,} confirmed in {source}, {lesson.added:,} added"
+        f"learned from {several(of - n, 'document')} of feedback: {plan.changes.corrected:,} "
+        f"corrected and {plan.changes.confirmed:,} confirmed in {source}, {plan.added:,} added"
     )
-    if lesson.bare:
-        show(f"{lesson.bare:,} of them without a label: they count as having none of them")
+    if plan.bare:
+        show(f"{plan.bare:,} of them without a label: they count as having none of them")
     new, lost = len(record["new_labels"]), len(record["lost_labels"])
     show(f"{several(new, 'new label')}, {several(after.labels_.n_labels, 'label')} together")
     if lost:
@@ -269,14 +229,31 @@ def _tell(
         show(f"'labelgrove serve {out}' serves it")
 
 
-def _judged_by(n: int, of: int, folder: Path) -> str:
-    if not n:
+def _judged_by(plan: FeedbackPlan) -> str:
+    """Return by which documents both taggers are judged, or why by none."""
+    from labelgrove.tagger.feedback import FEWEST
+
+    n, of = len(plan.held_out), len(plan.said.documents)
+    if n:
         return (
-            f"before and after are not told: none of the {of:,} documents of the feedback could be "
-            "held out; give --test TEST"
+            f"judged by {n:,} of {of:,} documents of the feedback, which neither tagger has "
+            "learned from; give --test TEST to learn from all"
         )
     return (
-        f"judged by {n:,} of {of:,} documents of the feedback, which the new tagger has not "
-        f"learned from, nor {folder} unless it was retrained with --test; give --test TEST to "
-        "learn from all"
+        "all of the feedback was learned: it has too few new documents to hold some out (a fifth "
+        f"of them must be {FEWEST} or more)\n"
+        "whether the new tagger is better cannot be told: --test TEST scores both on documents of "
+        "yours"
+    )
+
+
+def _about_intervals(scores: BeforeAfter, seconds: float) -> str:
+    """Return what intervals cover, and how to have them cover the luck of training."""
+    from labelgrove.report.wording import duration
+
+    if scores.refits:
+        return scores.about_intervals
+    return (
+        f"{scores.about_intervals}; --refits {REFITS} trains {REFITS} times more with other seeds "
+        f"(about {duration(REFITS * seconds)})"
     )

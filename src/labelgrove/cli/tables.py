@@ -9,8 +9,8 @@ from labelgrove.cli.terminal import show
 from labelgrove.core.printable import one_line
 
 if TYPE_CHECKING:
+    from labelgrove.report.before_after import BeforeAfter
     from labelgrove.report.tables import Table as ReportTable
-    from labelgrove.tagger import Scores
 
 BEST = "*"  # in front of what a terminal shows in bold and a pipe cannot
 
@@ -79,28 +79,15 @@ def print_scores(title: str, scores: Mapping[str, float]) -> None:
         print_table("", ["", "%"], [[name, _percent(value)] for name, value in others])
 
 
-def print_comparison(title: str, before: Mapping[str, float], after: Mapping[str, float]) -> None:
-    """Print the metrics that two have in common as percentages, and the difference."""
-    rows = [
-        [name, _percent(before[name]), _percent(value), _change(value - before[name])]
-        for name, value in after.items()
-        if name in before
-    ]
-    print_table(title, ["", "before", "after", "change"], rows)
-
-
-def print_before_and_after(title: str, before: Scores, after: Scores) -> None:
+def print_before_and_after(title: str, judged: BeforeAfter) -> None:
     """Print the scores of two taggers on the same documents, and what to know of each."""
-    print_comparison(title, before, after)
-    for note in before.notes:
-        show(note if note in after.notes else f"before: {note}")
-    for note in after.notes:
-        if note not in before.notes:
+    print_report_table(judged.table(title))
+    before, after = judged.before.notes, judged.after.notes
+    for note in before:
+        show(note if note in after else f"before: {note}")
+    for note in after:
+        if note not in before:
             show(f"after: {note}")
-
-
-def _change(value: float) -> str:
-    return f"{round(100 * value, 2) + 0.0:+.2f}"  # a sum, since -0.0 would keep its sign
 
 
 def _percent(value: Any) -> str:

@@ -40,11 +40,12 @@ from labelgrove.evaluation.resampling import (
 from labelgrove.evaluation.significance import FEWEST, difference, interval, without_noise
 from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.report.contestants import Contestant, alike
+from labelgrove.report.luck import LEVEL, MAIN
+from labelgrove.report.verdict import Verdict, judge
 from labelgrove.report.wording import GROUPS, several
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 FOUND_IN = 5  # places among which the labels of a group are looked for
-LEVEL = 0.05
 FOR_A_PAIR = 200  # samples; p-values from fewer could not be small after Holm's correction
 
 
@@ -109,6 +110,8 @@ class Comparison:
         Samples that the bootstrap drew.
     notes
         What a reader should know.
+    verdict
+        Who is better by the main metric.
     learned
         Of how many documents each contestant has learned the text; None if it does not know.
     without_learned
@@ -126,6 +129,7 @@ class Comparison:
     groups: Sequence[Sequence[Mapping[str, float]]]
     resamples: int
     notes: Sequence[str]
+    verdict: Verdict
     learned: Sequence[int | None] = ()
     without_learned: tuple[int, Sequence[Mapping[str, float]]] | None = None
 
@@ -201,6 +205,7 @@ def compare(
         {name: interval(value, own[name]) for name, value in values(part).items()}
         for part, own in zip(parts, samples, strict=True)
     ]
+    main = MAIN if names == METRICS else names[0]
     return Comparison(
         test=corpus.name,
         documents=Y.shape[0],
@@ -212,6 +217,13 @@ def compare(
         groups=[_by_frequency(Y, each, space) for each in asked],
         resamples=drawn,
         notes=_notes(contestants, space, Y),
+        verdict=judge(
+            main,
+            asked,
+            [each[main].value for each in scores],
+            [each[main] for each in samples],
+            Y.shape[0],
+        ),
         learned=[None if each.learned is None else int(each.learned.sum()) for each in asked],
         without_learned=_without_learned(Y, asked, names),
     )

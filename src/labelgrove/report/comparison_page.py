@@ -25,6 +25,7 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
     tables = [
         comparison_tables.score_table(comparison),
         *comparison_tables.new_texts_table(comparison),
+        *comparison_tables.trainings_table(comparison),
     ]
     scores = "\n".join(table.html() for table in tables)
     if comparison.tested:

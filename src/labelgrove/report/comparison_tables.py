@@ -7,9 +7,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from labelgrove.evaluation import best_of
-from labelgrove.report.comparison import FOUND_IN, LEVEL, Comparison
+from labelgrove.report.comparison import FOUND_IN, Comparison
 from labelgrove.report.contestants import agreements, overlap_table
+from labelgrove.report.luck import LEVEL
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import GROUPS, duration, percent, several, size
 
@@ -28,6 +31,7 @@ def tables(comparison: Comparison) -> list[Table]:
     return [
         score_table(comparison),
         *new_texts_table(comparison),
+        *trainings_table(comparison),
         *([interval_table(comparison)] if comparison.tested else []),
         pair_table(comparison),
         cost_table(comparison),
@@ -87,6 +91,23 @@ def new_texts_table(comparison: Comparison) -> list[Table]:
     return [Table(["", *comparison.metrics], rows, title=title)]
 
 
+def trainings_table(comparison: Comparison) -> list[Table]:
+    """Return the means of systems that were trained several times, if there are any."""
+    systems = comparison.verdict.systems
+    if len(systems) == len(comparison.names):
+        return []
+    rows = []
+    for name, own in systems.items():
+        row = [name, f"{len(own)}"]
+        for metric in comparison.metrics:
+            scores = [comparison.scores[i][metric].value for i in own]
+            spread = f" ± {100 * np.std(scores, ddof=1):.2f}" if len(own) > 1 else ""
+            row.append(percent(float(np.mean(scores))) + spread)
+        rows.append(row)
+    title = "Means over trainings with other seeds ± standard deviation, %"
+    return [Table(["", "trainings", *comparison.metrics], rows, title=title)]
+
+
 def interval_table(comparison: Comparison) -> Table:
     """Return where the metrics of all lie in 95 of 100 samples."""
     rows = [
@@ -119,7 +140,7 @@ def pair_table(comparison: Comparison) -> Table:
 
 def cost_table(comparison: Comparison) -> Table:
     """Return quality beside what each takes."""
-    shown = "nDCG@5" if "nDCG@5" in comparison.metrics else comparison.metrics[0]
+    shown = comparison.verdict.metric
     rows = []
     for each, scores in zip(comparison.contestants, comparison.scores, strict=True):
         a_document = f"{1000 * each.seconds / comparison.documents:.3g} ms"
@@ -156,6 +177,7 @@ def record(comparison: Comparison) -> dict[str, Any]:
         return [names[number] for number in sorted(numbers)]
 
     return {
+        "verdict": comparison.verdict.record(),
         "test": comparison.test,
         "documents": comparison.documents,
         "resamples": comparison.resamples,

@@ -7,6 +7,7 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import combinations, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -53,6 +54,10 @@ class Contestant:
         Bytes of its folder.
     learned
         Of which documents it has learned the text, shape (n,); None if it does not know.
+    training
+        What it was trained on and how, but for the seed; empty if it does not know.
+    seed
+        Its seed.
     """
 
     name: str
@@ -64,6 +69,8 @@ class Contestant:
     memory: int | None = None
     size: int = 0
     learned: NDArray[np.bool_] | None = None
+    training: str = ""
+    seed: int = 0
 
     def renumbered(self, space: LabelSpace) -> Contestant:
         """Return the same with labels as ``space``, which has them all, numbers them."""
@@ -118,7 +125,18 @@ def ask(
         decision,
         seconds,
         learned=tagger.learned_.are_learned(hashes),
+        training=_training(tagger),
+        seed=tagger.seed,
     )
+
+
+def _training(tagger: Tagger) -> str:
+    """Return the settings of a tagger but its seed, and a hash of the texts it learned from."""
+    hashes = tagger.learned_.text_hashes
+    if hashes is None:
+        return ""
+    alike = tagger.with_seed(0).set_params(threads=None)
+    return f"{alike!r} {blake2b(np.ascontiguousarray(hashes).tobytes()).hexdigest()}"
 
 
 def ask_saved(

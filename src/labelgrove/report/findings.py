@@ -26,6 +26,8 @@ class Findings:
     ----------
     title, lead
         What was compared, in a line each.
+    verdict
+        Who is better, in a sentence.
     tables
         The most important first.
     notes
@@ -38,6 +40,7 @@ class Findings:
 
     title: str
     lead: str
+    verdict: str
     tables: Sequence[Table]
     notes: Sequence[str]
     record: Mapping[str, Any]
@@ -48,6 +51,7 @@ class Findings:
         notes = "\n".join(f"- {in_markdown(note)}" for note in self.notes)
         parts = [
             f"# {in_markdown(self.title)}",
+            f"{in_markdown(self.verdict)}.",
             *(table.markdown() for table in self.tables),
             notes,
         ]
@@ -56,7 +60,7 @@ class Findings:
     def latex(self) -> str:
         """Return the tables as LaTeX, to be put into a document, and the notes as comments."""
         notes = "\n".join(f"% {note}" for note in self.notes)
-        head = f"% {self.title}\n% needs \\usepackage{{booktabs}}"
+        head = f"% {self.title}\n% {self.verdict}\n% needs \\usepackage{{booktabs}}"
         return "\n\n".join([head, *(table.latex() for table in self.tables), notes]) + "\n"
 
     def page(self, command: str) -> str:
@@ -66,7 +70,8 @@ class Findings:
             Section("Notes", listed(self.notes)),
             Section("How this was made", made_with(command, {})),
         ]
-        return page(self.title, sections, lead=paragraph(self.lead))
+        lead = paragraph(self.lead) + paragraph(f"{self.verdict}.")
+        return page(self.title, sections, lead=lead)
 
 
 def findings(comparison: Comparison | OverSetsComparison) -> Findings:
@@ -75,6 +80,7 @@ def findings(comparison: Comparison | OverSetsComparison) -> Findings:
         return Findings(
             f"{several(len(comparison.names), 'tagger')} on {Path(comparison.test).name}",
             f"{', '.join(comparison.names)} on {several(comparison.documents, 'document')}.",
+            comparison.verdict.sentence,
             comparison_tables.tables(comparison),
             comparison_tables.notes(comparison),
             comparison_tables.record(comparison),
@@ -87,6 +93,7 @@ def findings(comparison: Comparison | OverSetsComparison) -> Findings:
     return Findings(
         f"{systems} on {sets}",
         f"{', '.join(comparison.systems)} on {', '.join(comparison.sets)}.",
+        record_tables.verdict(comparison),
         record_tables.tables(comparison),
         record_tables.notes(comparison),
         record_tables.record(comparison),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from labelgrove.evaluation import MethodRanks, Ranks
 from labelgrove.evaluation.significance import FEWEST
 from labelgrove.report.comparison_tables import NONE, p_value
+from labelgrove.report.luck import LEVEL
 from labelgrove.report.records import MetricStanding, OverSetsComparison
 from labelgrove.report.tables import Table
 from labelgrove.report.wording import duration, percent, several, size
@@ -69,6 +72,29 @@ def _untested(comparison: OverSetsComparison) -> list[str]:
             said.append(f"Friedman: {standing.ranks.friedman.note}")
         said += [f"Wilcoxon: {each.note}" for each in standing.pairs.values() if each.note]
     return said
+
+
+def verdict(comparison: OverSetsComparison) -> str:
+    """Return in a sentence who has the best average rank, and whether the lead may be luck."""
+    metric = comparison.main
+    standing = comparison.standings[comparison.metrics.index(metric)]
+    ranked = standing.ranks
+    if len(comparison.systems) < 2:
+        return f"{comparison.systems[0]} has nobody to be compared with"
+    if ranked is None:
+        return f"no data set has results of all systems: nobody is the best by {metric}"
+    order = np.argsort(ranked.average, kind="stable")
+    first, second = (comparison.systems[i] for i in order[:2])
+    best, n = ranked.average[order[0]], several(len(comparison.complete), "data set")
+    if ranked.average[order[1]] == best:
+        return f"{first} and {second} share the best average rank by {metric}, {best:.2f} on {n}"
+    i, j = sorted(order[:2].tolist())
+    p = standing.pairs[i, j].p
+    lead = f"{first} has the best average rank by {metric}, {best:.2f} on {n}"
+    if p is None:
+        return f"{lead}: too few data sets to tell whether its lead over {second} is luck"
+    luck = "may be luck" if p >= LEVEL else "is more than luck"
+    return f"{lead}; its lead over {second} {luck} of the data sets (Wilcoxon, p {p_value(p)})"
 
 
 def score_table(comparison: OverSetsComparison, standing: MetricStanding) -> Table:
@@ -138,6 +164,7 @@ def _cost_table(comparison: OverSetsComparison, title: str, key: str) -> Table:
 def record(comparison: OverSetsComparison) -> dict[str, Any]:
     """Return the comparison as plain values."""
     return {
+        "verdict": verdict(comparison),
         "systems": list(comparison.systems),
         "sets": list(comparison.sets),
         "complete_sets": [comparison.sets[j] for j in comparison.complete],

@@ -26,6 +26,7 @@ from labelgrove.evaluation import (
 )
 from labelgrove.evaluation.significance import without_noise
 from labelgrove.report.contestants import distinct
+from labelgrove.report.luck import MAIN
 
 METRICS = ("P@1", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 
@@ -99,6 +100,8 @@ class OverSetsComparison:
         For each metric.
     notes
         What a reader should know.
+    main
+        The metric of the verdict.
     pooled
         Ranks and tests over all metrics of all data sets at once, where they were asked for.
     """
@@ -110,6 +113,7 @@ class OverSetsComparison:
     complete: Sequence[int]
     standings: Sequence[MetricStanding]
     notes: Sequence[str]
+    main: str
     pooled: MethodRanks | None = None
 
     def score(self, system: int, data: int, metric: str) -> float | None:
@@ -225,6 +229,7 @@ def compare_records(
         complete=complete,
         standings=[_standing(metric, table, len(names), complete) for metric in chosen],
         notes=_missing(names, _shown_sets(shown), table),
+        main=MAIN if metrics is None and MAIN in chosen else chosen[0],
         pooled=_pooled(names, chosen, table) if pool_metrics else None,
     )
 

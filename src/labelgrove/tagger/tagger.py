@@ -246,7 +246,14 @@ class Tagger(Configured):
         more = remember(learned, corpus, as_vocabulary(vocabulary), as_progress(progress))
         return copy(self)._take(more)  # no scores: those on held-out documents were of another
 
-    def retrain(self, texts: Any, labels: Any = None, *, run: Run | None = None) -> Self:
+    def retrain(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        seed: int | None = None,
+        run: Run | None = None,
+    ) -> Self:
         """Return a tagger of the same settings that learns from these documents alone.
 
         It knows of labels what this one knows: names, hierarchy, and concepts without documents.
@@ -256,6 +263,9 @@ class Tagger(Configured):
         ----------
         texts, labels
             As for `fit`: all that it is to know, such as `labelgrove.corpus.Corrected`.
+        seed
+            Another seed, also for what is held out: it tells how much of a score is luck of the
+            training. By default the seed stays.
         run
             Folder for checkpoints, resume and progress.
 
@@ -271,7 +281,15 @@ class Tagger(Configured):
         corpus = as_more(learned, texts, labels)
         check_kind(learned, corpus)
         vocabulary = vocabulary_of(self.labels_, "the tagger")
-        return copy(self).fit(corpus, vocabulary=vocabulary, run=run)
+        again = copy(self) if seed is None else self.with_seed(seed)
+        return again.fit(corpus, vocabulary=vocabulary, run=run)
+
+    def with_seed(self, seed: int) -> Self:
+        """Return an unfitted tagger that differs from this one by its seed, and the model's."""
+        again = self.fresh()
+        again.model = self._new_model()
+        names = [name for name in again.get_params() if name.split("__")[-1] == "seed"]
+        return again.set_params(**dict.fromkeys(names, seed))
 
     def _new_model(self) -> Classifier:
         if isinstance(self.model, str):
