@@ -56,6 +56,25 @@ def test_planted_mistakes_are_the_first_suggestions(audited, train):
     assert "'labelgrove serve TAGGER --review" in printed
 
 
+def test_a_rare_label_is_told_to_be_one(train, tmp_path):
+    rare = tmp_path / "rare.jsonl"
+    rows = [json.loads(line) for line in train.read_text().splitlines()]
+    for row in rows[:3]:
+        row["labels"].append("rare")
+    rows[9]["labels"].append("single")
+    rare.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "rare.review.jsonl"
+    called("audit", rare, "--out", out, "--least-wrong", "0.01", "-q")
+    why = {}
+    for item in read_review(out):
+        for suggestion in item.suggestions:
+            if suggestion.kind == "wrong":
+                why.setdefault(suggestion.label, set()).update(suggestion.reasons)
+    assert "only 2 of the other documents have it" in why["rare"]
+    assert "single" not in why, "what no other document teaches cannot be called wrong"
+    assert not any("other document" in each for each in why["fruit"])
+
+
 def test_the_table_and_the_record_say_the_same(audited):
     out, _ = audited
     items = list(read_review(out / "review.jsonl"))

@@ -253,8 +253,9 @@ def _tell(outcome: AuditOutcome, source: Path, files: list[Path]) -> None:
     )
     show(
         f"{source}: {several(outcome.documents, 'document')} with "
-        f"{several(outcome.assignments, 'label')}; {outcome.missing:,} are probably missing and "
-        f"{outcome.wrong:,} probably wrong, in {several(len(outcome.items), 'document')}"
+        f"{several(outcome.assignments, 'label')}; {outcome.missing:,} to check that may be "
+        f"missing and {outcome.wrong:,} that may be wrong, in "
+        f"{several(len(outcome.items), 'document')}"
     )
     if outcome.hidden:
         show(f"{several(outcome.hidden, 'suggestion')} of texts that come twice are left out")

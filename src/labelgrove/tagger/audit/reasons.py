@@ -22,6 +22,7 @@ from labelgrove.tagger.reading import beginning
 WORDS = 5  # that are named
 NEAR = 10  # similar documents that are counted
 OFTEN = 0.5  # share of another label's documents from which on it is a reason
+FEW = 10  # other documents with a label up to which their number is a reason to doubt
 
 
 class ReasonWriter:
@@ -84,6 +85,14 @@ class ReasonWriter:
         if not named[0]:
             return f"{self._model}, without this document, does not name it"
         return f"{self._model}, without this document, gives it {score[0]:.2f}"
+
+    def of_rarity(self, suspicion: Suspicion) -> str:
+        """Return how few other documents have a label, which then nobody knows; "" if many do."""
+        own = suspicion.kind != MISSING
+        others = len(self._having(suspicion.label)) - own
+        if others > FEW:
+            return ""
+        return f"only {others} of the other documents {'has' if others == 1 else 'have'} it"
 
     def of_companions(self, suspicion: Suspicion) -> str:
         """Return the other label of the document with which a missing one comes most often."""

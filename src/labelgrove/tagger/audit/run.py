@@ -293,6 +293,7 @@ def _reasons(
                 None,
                 [
                     writer.of_model(suspicion),
+                    writer.of_rarity(suspicion),
                     word,
                     *writer.of_neighbours(suspicion, texts),
                     writer.of_companions(suspicion),

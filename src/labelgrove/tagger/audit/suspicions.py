@@ -103,7 +103,8 @@ def find(
 ) -> Suspicions:
     """Judge all pairs that may be wrong or missing, and return the best.
 
-    A document is judged by what the documents of other folds teach.
+    A document is judged by what the documents of other folds teach. Where none of these has a
+    label, nothing can speak for it, so it is not called wrong.
 
     Parameters
     ----------
@@ -130,7 +131,9 @@ def find(
             for part in batches.of_rows(len(own)):
                 rows = own[part]
                 pairs = evidence.pairs(rows, evidence.candidates(rows), companions)
-                found.add(pairs, judge.chances(pairs.table))
+                chances = judge.chances(pairs.table)
+                chances[WRONG][companions.counts[pairs.labels] == 0] = 1.0
+                found.add(pairs, chances)
                 shown.advance(len(rows))
     return found
 
