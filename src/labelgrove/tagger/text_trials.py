@@ -30,7 +30,7 @@ from labelgrove.text import Tfidf
 
 READ = 50_000  # documents of the beginning from which some are taken
 TAKEN = 3000
-FEWEST = 200  # different texts; below, held-out documents could not tell
+FEWEST = 200  # below, held-out documents could not tell
 PARTS = 3  # each is judged by what is learned from the others
 JUDGED = 1000  # documents that are enough to judge by
 FIRST_LINES = (2, 4)
@@ -79,10 +79,12 @@ def choose_text_settings(
     if not wanted or not held_out:
         return {}
     documents = _some(corpus, held_out, seed)
-    if len({document.text for document in documents}) < FEWEST:
+    if len(documents) < FEWEST:
         return {}
     given = {} if tfidf is None else parts[tfidf].get_params(deep=False)
     trials = _Trials(documents, {**given, "threads": threads}, seed, threads)
+    if not trials.can_be_judged:
+        return {}
     chosen = trials.improve(_candidates(trials.texts, wanted), progress)
     by_view = {
         view: {name: value for name, value in chosen.items() if name in names}
@@ -151,6 +153,11 @@ class _Trials:
         fractions = [text_fraction(text, seed) for text in self.texts]
         self._part = (np.array(fractions) * 2**32).astype(np.int64) % PARTS
         self._judged = min(PARTS, math.ceil(JUDGED * PARTS / len(documents)))
+
+    @property
+    def can_be_judged(self) -> bool:
+        """Whether each part has documents: copies of one text are all in the same part."""
+        return len(np.unique(self._part)) == PARTS
 
     def improve(self, steps: Iterable[list[_Candidate]], progress: Progress) -> dict[str, Any]:
         """Return settings that are better than those given, one step after the other."""
