@@ -95,4 +95,12 @@ def test_a_name_of_two_concepts_is_told_with_the_way_out(data, tmp_path):
     )
     told = "1 is the name of several concepts and stays as it is ('THE NAME 03' of 'label 03', "
     assert told + "'second'): write the id" in done.stderr
-    assert "THE NAME 03" in Tagger.load(tmp_path / "out").labels_
+    before = Tagger.load(tmp_path / "out").labels_
+    assert "THE NAME 03" in before
+    said = renamed(train, tmp_path / "said.jsonl", 1, str.capitalize)
+    called(
+        *("retrain", tmp_path / "out", train, "--feedback", said),
+        *("--out", tmp_path / "better", "-q"),
+    )
+    after = Tagger.load(tmp_path / "better").labels_
+    assert after.ids[: after.n_labels] == before.ids[: before.n_labels]

@@ -77,6 +77,31 @@ def test_a_name_may_differ_in_case_where_a_label_is_asked_for():
     assert space.ids[space.find("Power policy")] == "Power policy"
 
 
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [
+        ("machine  LEARNING", "Machine Learning"),  # a label whose id is a name of two concepts
+        ("Machine learning", "Machine learning"),  # is one of two ids that differ in case
+        ("CS.lg", "cs.LG"),
+        ("MERCURY", "MERCURY"),
+    ],
+)
+def test_an_id_in_another_case_wins_over_a_name_of_several_concepts(label, meant):
+    concepts = {
+        "cs.LG": Concept("machine learning"),
+        "stat.ML": Concept("machine learning"),
+        "m1": Concept("Mercury"),
+        "m2": Concept("Mercury"),
+    }
+    own = {"Machine Learning": Concept("Machine Learning")}
+    if label == "Machine learning":
+        own[label] = Concept(label)
+    vocabulary = Vocabulary(concepts | own, "labels.tsv")
+    assert LabelMatcher.of_vocabulary(vocabulary)((label,)) == (meant,)
+    space = LabelSpace.from_labels([["Machine Learning"]], vocabulary)
+    assert LabelMatcher.of_space(space)((label,)) == (meant,)
+
+
 def test_an_index_of_names_finds_every_concept_with_a_name():
     index = NameIndex(["a", "A", "b"], [("x",), ("x",), ("X",)])
     assert index.lookup("a") == [0]

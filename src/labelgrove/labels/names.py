@@ -28,7 +28,7 @@ def folded(name: str) -> str:
 
 
 class NameIndex:
-    """Finds concepts by their names and other names.
+    """Finds concepts by their names, other names, and ids in another case.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class NameIndex:
         The name of each concept.
     alternatives
         The other names of each.
+    ids
+        The id of each; the names when None.
 
     Examples
     --------
@@ -44,10 +46,18 @@ class NameIndex:
     ([0], [1, 2])
     """
 
-    def __init__(self, names: Sequence[str], alternatives: Sequence[Sequence[str]]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        alternatives: Sequence[Sequence[str]],
+        ids: Sequence[str] | None = None,
+    ) -> None:
         self._names, self._alternatives = names, alternatives
+        self._by_id: dict[str, list[int]] = {}
         self._by_name: dict[str, list[int]] = {}
         self._by_other: dict[str, list[int]] = {}
+        for i, label in enumerate(names if ids is None else ids):
+            self._by_id.setdefault(folded(label), []).append(i)
         for i, name in enumerate(names):
             self._by_name.setdefault(folded(name), []).append(i)
         for i, texts in enumerate(alternatives):
@@ -58,16 +68,17 @@ class NameIndex:
         """Return the numbers of the concepts with this name.
 
         A name that is written alike comes before one that differs in case, and a concept's name
-        before another name of it.
+        before another name of it. Where that is no concept or several, the id may differ in case.
         """
         key = folded(text)
         named, others = self._by_name.get(key, []), self._by_other.get(key, [])
-        return (
+        meant = (
             [i for i in named if self._names[i] == text]
             or [i for i in others if text in self._alternatives[i]]
             or named
             or others
         )
+        return meant if len(meant) == 1 else self._by_id.get(key, meant)
 
 
 class LabelMatcher:
@@ -82,8 +93,8 @@ class LabelMatcher:
     ids
         All ids; what is among them is never taken for a name.
     ids_of
-        Returns the ids of the concepts with a name; None where there are no names, and every
-        label stays as it is.
+        Returns the ids of the concepts with a name, or with an id that differs in case; None where
+        there are no names, and every label stays as it is.
 
     Examples
     --------
@@ -114,7 +125,7 @@ several concepts and stays as it is ('Mercury' of 'p', 'm'): write the id"
         concepts = vocabulary.concepts.values()
 
         def build() -> NameIndex:
-            return NameIndex([c.name for c in concepts], [c.alternatives for c in concepts])
+            return NameIndex([c.name for c in concepts], [c.alternatives for c in concepts], ids)
 
         return cls(vocabulary.source, _Bare(vocabulary.concepts), _lazily(ids, build))
 

@@ -320,7 +320,7 @@ class LabelSpace:
         if text in self._index:
             return [self._index[text]]
         if self._by_name is None:
-            self._by_name = NameIndex(self.names, self.alternatives)
+            self._by_name = NameIndex(self.names, self.alternatives, self.ids)
         numbers = self._by_name.lookup(text)
         return [i for i in numbers if i < self.n_labels] or numbers
 
