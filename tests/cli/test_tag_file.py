@@ -206,3 +206,17 @@ def test_several_texts_are_all_tagged(folder):
     found = [json.loads(line) for line in lines]
     assert [each["id"] for each in found] == ["1", "2"]
     assert found[0]["labels"][0]["label"] == "energia" != found[1]["labels"][0]["label"]
+
+
+@pytest.mark.parametrize("name", ["out.xls", "out.ods", "out.txt", "out.json", "out.csv.zip"])
+def test_a_form_that_cannot_be_written_makes_no_folder(folder, name):
+    line = fails("tag", folder / "tagger", folder / "docs.csv", *LIKE, "--out", folder / name)
+    assert f"{name}: .{name.split('.')[-1]} cannot be written; give a name that ends in" in line
+    assert ".xlsx" in line
+    assert not (folder / name).exists()
+
+
+def test_a_folder_of_parts_may_have_a_dot_in_its_name(folder):
+    out = folder / "batch.2026"
+    called("tag", folder / "tagger", folder / "docs.csv", *LIKE, "--out", out)
+    assert (out / "part-00000.jsonl").is_file()

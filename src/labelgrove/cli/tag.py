@@ -137,9 +137,12 @@ def tag(
 
 def _is_file(out: str) -> bool:
     """Tell whether --out names a file of rows; a folder that is there stays a folder."""
-    from labelgrove.corpus.row_writers import is_row_file
+    from labelgrove.corpus.row_writers import check_no_file, is_row_file
 
-    return is_row_file(out) and not Path(out).is_dir()
+    if Path(out).is_dir():
+        return False
+    check_no_file(out)
+    return is_row_file(out)
 
 
 def _check_single(

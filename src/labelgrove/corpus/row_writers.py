@@ -15,12 +15,14 @@ from labelgrove.core.compressed import opened_to_write
 from labelgrove.core.errors import InputError
 from labelgrove.core.files import COMPRESSIONS, suffix
 from labelgrove.core.printable import printable_json
+from labelgrove.corpus.formats import OTHER_SHEETS, SUFFIXES
 from labelgrove.corpus.source_rows import FileLayout, Row, as_text, named_values, values_of
 
 KINDS = {
     **{".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv"},
     **{".xlsx": "xlsx", ".parquet": "parquet", ".pq": "parquet"},
 }
+OTHER_FILES = (".zip", ".html", ".xml", ".doc", ".docx", ".pdf")
 TABLES = ("csv", "tsv")
 NESTED = ("jsonl", "parquet")  # forms in which a value may be a list; columns have names
 PACKED = ("xlsx", "parquet")  # forms that are compressed themselves
@@ -50,6 +52,23 @@ def is_row_file(name: str) -> bool:
     (True, False)
     """
     return suffix(Path(name)) in KINDS
+
+
+def check_no_file(name: str) -> None:
+    """Raise for the name of a folder that ends as the files of a form do that is not written.
+
+    Examples
+    --------
+    >>> check_no_file("tagged"), check_no_file("batch.2026")
+    (None, None)
+    """
+    path = Path(name)
+    end = suffix(path) or path.suffix.lower()
+    if end in (*SUFFIXES, *OTHER_SHEETS, *COMPRESSIONS, *OTHER_FILES) and end not in KINDS:
+        raise InputError(
+            f"{name}: {end} cannot be written; give a name that ends in .csv, .tsv, .xlsx, "
+            ".parquet or .jsonl (text also with .gz, .xz, .zst behind it), or a folder"
+        )
 
 
 def written_layout(source: FileLayout, name: str) -> FileLayout:
