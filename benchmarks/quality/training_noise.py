@@ -45,7 +45,7 @@ def corpus(documents: Sequence[Document]) -> Corpus:
 
 
 def run(data: Path, name: str, model: str, size: int, draw: int, trainings: int) -> Line:
-    """Train several times on one draw of documents, and compare every two."""
+    """Train several times on one draw of documents, and judge every retraining."""
     found = read_corpus(data / name / "train.jsonl.xz")
     unique = list({each.text: each for each in found}.values())
     order = generator(draw, "training noise").permutation(len(unique))
