@@ -89,11 +89,10 @@ async function show(query) {
 }
 
 function showProgress({ documents, decided }) {
-  const share = `${number(decided)} of ${number(documents)} reviewed`;
   progress.hidden = false;
   progress.replaceChildren(
     el("progress", { max: documents, value: decided, "aria-label": "Reviewed documents" }),
-    el("p", {}, share, served.models.length > 1 && ` · feedback goes to ${queue.model}`));
+    el("p", {}, `${number(decided)} of ${number(documents)} reviewed`));
 }
 
 function showDocument(found) {
@@ -134,14 +133,16 @@ function showEnd({ documents, decided, model, retrain }) {
   const left = documents - decided;
   const title = el("h3", { tabindex: -1 },
     left ? "The end of the queue" : "All documents are reviewed");
-  body.replaceChildren(el("div", { class: "welcome" }, title,
+  body.replaceChildren(el("div", { class: "finished" }, title,
     left > 0 && el("p", {}, `${several(left, "document")} ${left === 1 ? "is" : "are"} left.`),
     left > 0 && el("p", { class: "go" }, el("button", {
       type: "button", class: "main", onclick: () => show({ from: 1 }),
     }, "Go through what is left")),
-    el("p", {}, "What you decided is kept as feedback. Now let ", words(model), " learn from it, ",
-      "with the documents that it was trained on:"),
-    el("pre", { tabindex: 0, role: "group", "aria-label": "Command" }, el("code", {}, retrain)),
+    decided > 0 && [
+      el("p", {}, "What you decided is kept as feedback. This command lets ", words(model),
+        " learn from it, with TRAIN, the documents that it was trained on:"),
+      el("pre", { tabindex: 0, role: "group", "aria-label": "Command" }, el("code", {}, retrain)),
+    ],
     el("p", { class: "go" }, el("button", { type: "button", onclick: back }, "Back"))));
   told.textContent = title.textContent;
   if (!part.hidden) title.focus();
