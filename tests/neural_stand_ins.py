@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from labelgrove.models.neural.training.devices import join_fabric
 from labelgrove.models.neural.training.loop import Objective
+from labelgrove.models.neural.training.settings import Training
 
 
 class Line(Objective):
@@ -64,3 +66,41 @@ class Table(nn.Module):
 
     def forward(self, x):
         return self.line(x) + self.offsets((x[:, 0] > 0).long())
+
+
+class Layers(nn.Sequential):
+    """Layers that are used in another order than they were made in."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        last, first, middle = nn.Linear(300, 400), nn.Linear(50, 300), nn.Linear(300, 300)
+        super().__init__(last, first, middle)
+
+    def forward(self, x):
+        last, first, middle = self
+        return last(torch.relu(middle(torch.relu(first(x)))))
+
+
+def gradients_of_a_step(rank, folder, size):
+    """Save the gradients of a second step, and of the same one where it is the first."""
+    facts = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": size}
+    os.environ |= {name: str(value) for name, value in facts.items()}
+    torch.set_num_threads(1)
+    store = torch.distributed.FileStore(str(folder / "store"), size)
+    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    for steps in ((0, 1), (1,)):
+        gradients = _gradients(rank, steps)
+        if rank == 0:
+            torch.save(gradients, folder / f"after-{len(steps)}")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def _gradients(rank, steps):
+    fabric, network = join_fabric(Training(device="cpu")), Layers()
+    shared = fabric.setup(network)
+    for step in steps:
+        torch.manual_seed(100 * step + rank)
+        network.zero_grad()
+        fabric.backward(shared(torch.randn(8, 50)).square().mean())
+    return torch.cat([each.grad.flatten() for each in network.parameters()])

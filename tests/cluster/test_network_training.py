@@ -3,19 +3,22 @@
 import json
 import os
 import signal
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
 import torch
 
 from command_line import labelgrove
-from labelgrove.cluster import ClusterWorkers
+from labelgrove.cluster import ClusterWorkers, groups
 from labelgrove.cluster.connection import ClusterNode
 from labelgrove.cluster.failures import pack, unpack
 from labelgrove.cluster.groups import cpus_each, plan_group
 from labelgrove.cluster.home import HomeProcess, ShownAtHome
 from labelgrove.core.errors import ClusterError, InputError, LabelgroveError, StorageError
 from labelgrove.core.progress import Progress, Task
+from labelgrove.core.remote import GroupPlan
 from labelgrove.core.types import Run
 from labelgrove.models import MODELS
 from labelgrove.models.neural.training import checkpoint, processes
@@ -54,6 +57,14 @@ class Written(Progress, Task):
         self.lines.append(message)
 
 
+class StopsAtOnce(Written):
+    """Presses Ctrl-C after the first line."""
+
+    def say(self, message):
+        super().say(message)
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 @pytest.fixture(autouse=True)
 def small_shares(monkeypatch):
     monkeypatch.setattr(processes, "FEWEST", 4)  # batches of 8 make two processes
@@ -77,14 +88,17 @@ def assert_close(network, other, atol=1e-5):
 
 
 def test_two_processes_of_which_one_dies_learn_what_one_learns(small_cluster, network, tmp_path):
-    alone = copy_of(network)
+    alone, calm = copy_of(network), copy_of(network)
     wanted = train(alone, Line(n=N), SETTINGS, Run(), {})
     shown, workers = Written(), ClusterWorkers(small_cluster)
+    train(calm, Line(n=N), SETTINGS, Run(workers=workers), {})
     run = Run(tmp_path / "run", progress=shown, workers=workers)
     found = train(network, FragileLine(tmp_path / "mark", N), SETTINGS, run, {}, "training it")
     assert (tmp_path / "mark").exists()
-    assert workers.n_done == 2
+    assert workers.n_done == 4
     assert_close(network, alone)
+    for own, undisturbed in zip(network.parameters(), calm.parameters(), strict=True):
+        assert torch.equal(own, undisturbed), "the steps that were lost are taken again alike"
     assert [event["step"] for event in found] == [event["step"] for event in wanted]
     for own, theirs in zip(found, wanted, strict=True):
         assert own["loss"] == pytest.approx(theirs["loss"], rel=1e-3)
@@ -140,6 +154,17 @@ def test_a_small_batch_is_not_worth_a_cluster(small_cluster, network, monkeypatc
     train(network, Line(), SETTINGS, Run(progress=shown, workers=workers), {})
     assert workers.n_done == 0
     assert not any("share every batch" in line for line in shown.lines)
+
+
+def test_a_group_that_lacks_a_node_says_so_and_can_be_stopped(small_cluster, monkeypatch):
+    monkeypatch.setattr(groups, "PATIENCE", 0.1)
+    shown = StopsAtOnce()
+    with pytest.raises(KeyboardInterrupt):
+        groups.run_group(small_cluster, GroupPlan(3, "cpu", 1), print, None, shown)
+    assert shown.lines == [
+        "waiting for a node: there is room for 2 of 3 processes "
+        "(Ctrl-C stops, and --resume goes on with fewer)"
+    ]
 
 
 # --- plans --------------------------------------------------------------------------------------
@@ -220,6 +245,21 @@ def test_what_cannot_be_done_at_home_ends_the_group(tmp_path):
     assert isinstance(failed, StorageError)
     assert f"cannot write a checkpoint to {folder}" in str(failed)
     assert not home.begin(first=True)
+
+
+def test_a_checkpoint_is_whole_before_others_are_given_it(tmp_path):
+    home, writing, written = HomeProcess(3), threading.Event(), []
+
+    def write_slowly():
+        writing.set()
+        time.sleep(0.2)
+        written.append("whole")
+
+    writer = threading.Thread(target=home.call, args=(write_slowly,))  # its process may be dead
+    writer.start()
+    writing.wait()
+    assert home.call(written.copy) == (True, ["whole"])
+    writer.join()
 
 
 def test_a_bar_goes_back_to_where_a_group_begins_again():

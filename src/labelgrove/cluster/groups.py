@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -71,6 +72,20 @@ def plan_group(nodes: Sequence[ClusterNode], most: int, device: str) -> GroupPla
     return GroupPlan(size, "cpu", cpus_each(cpus, size))
 
 
+def count_fitting(nodes: Sequence[ClusterNode], plan: GroupPlan) -> int:
+    """Return how many processes of a group nodes could run, whatever they do now.
+
+    Examples
+    --------
+    >>> nodes = [ClusterNode("a", "a", cpus=5, gpus=0), ClusterNode("b", "b", cpus=1, gpus=0)]
+    >>> count_fitting(nodes, GroupPlan(3, "cpu", threads=2))
+    2
+    """
+    if plan.device == "cuda":
+        return sum(node.gpus for node in nodes)
+    return sum(node.cpus // plan.threads for node in nodes)
+
+
 def run_group(
     cluster: Cluster,
     plan: GroupPlan,
@@ -115,7 +130,7 @@ def run_group(
         trainer = _trainer(plan, config, folder, sparse)
         fitting = _Fitting(trainer.fit)
         try:
-            _wait(fitting, home, plan, progress)
+            _wait(fitting, home, _Room(cluster, plan, progress), progress)
         finally:
             if not fitting.is_alive():  # else its processes still ask it whether to stop
                 with suppress(ray.exceptions.RayError):
@@ -186,11 +201,47 @@ class _Fitting(threading.Thread):
             pass
 
 
-def _wait(fitting: _Fitting, home: Any, plan: GroupPlan, progress: Progress) -> None:
+class _Room:
+    """Says what a group waits for, each time that it has to wait."""
+
+    def __init__(self, cluster: Cluster, plan: GroupPlan, progress: Progress) -> None:
+        self._cluster, self._plan, self._progress = cluster, plan, progress
+        self._next = time.monotonic() + PATIENCE
+        self._said = ""
+
+    @property
+    def lacks(self) -> bool:
+        """Whether a node is missing."""
+        return self._n_fitting < self._plan.size
+
+    @property
+    def _n_fitting(self) -> int:
+        """How many of its processes the nodes have room for."""
+        return min(count_fitting(self._cluster.nodes, self._plan), self._plan.size)
+
+    def tell(self, begun: bool) -> None:
+        """Look from time to time whether a node is missing, or none of the processes has begun."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + PATIENCE
+        size, message = self._plan.size, ""
+        if self.lacks:
+            message = (
+                f"waiting for a node: there is room for {self._n_fitting} of {size} processes "
+                "(Ctrl-C stops, and --resume goes on with fewer)"
+            )
+        elif not begun:
+            message = f"waiting for {size} processes with {self._plan.threads} CPUs each to begin"
+        if message and message != self._said:
+            self._progress.say(message)
+        self._said = message
+
+
+def _wait(fitting: _Fitting, home: Any, room: _Room, progress: Progress) -> None:
     """Show what a group sends, until it has ended; raise what ended it."""
     import ray
 
-    shown, waited, begun = ShownAtHome(progress), 0.0, False
+    shown, begun = ShownAtHome(progress), False
     with interrupts.between_steps() as interrupted:
         try:
             while True:
@@ -199,16 +250,12 @@ def _wait(fitting: _Fitting, home: Any, plan: GroupPlan, progress: Progress) -> 
                 news = ray.get(home.news.remote())
                 shown.show(news.messages)
                 begun = begun or news.begun
-                waited += LOOK
-                if not begun and waited - LOOK < PATIENCE <= waited:
-                    progress.say(
-                        f"waiting for {plan.size} processes with {plan.threads} CPUs each to begin"
-                    )
+                room.tell(begun)
                 if over or news.failed is not None:  # what is left ends by itself
                     break
                 if interrupted():
                     home.stop.remote()  # also for processes that begin when nobody waits any more
-                    if not begun:
+                    if not begun or room.lacks:  # nobody would answer
                         raise KeyboardInterrupt
         finally:
             shown.close()

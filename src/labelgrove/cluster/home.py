@@ -45,7 +45,7 @@ class HomeProcess:
 
     def __init__(self, max_retries: int) -> None:
         self._max_retries = max_retries
-        self._lock = threading.Lock()
+        self._lock, self._calling = threading.Lock(), threading.Lock()
         self._messages: list[Message] = []
         self._failed: SentError | None = None
         self._stopped = False
@@ -65,10 +65,12 @@ class HomeProcess:
     def call(self, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
         """Call a function; return whether it succeeded, and its result or error.
 
-        An error ends the group: a disk that is full stays so.
+        One at a time: what dead processes left to be written is whole before others read it. An
+        error ends the group: a disk that is full stays so.
         """
         try:
-            return True, function(*arguments)
+            with self._calling:
+                return True, function(*arguments)
         except Exception as error:
             sent = pack(error)
             self.fail(sent)

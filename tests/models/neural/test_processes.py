@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 import torch.distributed
+import torch.multiprocessing
 
 from labelgrove import models
 from labelgrove.core.progress import Silent
@@ -16,6 +17,7 @@ from labelgrove.core.remote import GroupPlan
 from labelgrove.core.types import Run
 from labelgrove.models.contract import known_answer
 from labelgrove.tagger import Tagger
+from neural_stand_ins import gradients_of_a_step
 
 
 class Home:
@@ -63,6 +65,12 @@ def group(tmp_path, monkeypatch):
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     yield
     torch.distributed.destroy_process_group()
+
+
+def test_three_processes_that_begin_again_add_gradients_in_the_same_order(tmp_path):
+    torch.multiprocessing.spawn(gradients_of_a_step, (tmp_path, 3), nprocs=3)
+    undisturbed, again = torch.load(tmp_path / "after-2"), torch.load(tmp_path / "after-1")
+    assert torch.equal(undisturbed, again)
 
 
 NEURAL = [name for name in models.MODELS.names() if hasattr(models.MODELS.find(name), "new_first")]

@@ -73,7 +73,11 @@ def join_fabric(settings: Training, leaves_parts_out: bool = False) -> Fabric:
     leaves_parts_out
         Whether a step may give some weights no gradient.
     """
-    strategy = DDPStrategy(cluster_environment=_Joined(), find_unused_parameters=leaves_parts_out)
+    # Gradients are exchanged in groups of weights, which torch divides in another way after the
+    # first step unless it looks for unused weights. With three processes or more that changes the
+    # order of sums, and with it the first step after a death.
+    fixed_groups = leaves_parts_out or int(os.environ["WORLD_SIZE"]) > 2
+    strategy = DDPStrategy(cluster_environment=_Joined(), find_unused_parameters=fixed_groups)
     fabric = Fabric(
         accelerator=settings.device,
         devices=int(os.environ["LOCAL_WORLD_SIZE"]),
