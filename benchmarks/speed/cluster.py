@@ -16,7 +16,6 @@ import json
 import lzma
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -27,7 +26,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import psutil
-from machine import installed, machine
+from cluster_page import table, write_section
 from ray_nodes import RayNodes
 
 HERE = Path(__file__).parent
@@ -114,12 +113,6 @@ def checksum(out: Path) -> str:
     for path in sorted(out.glob("part-*")):
         total.update(path.read_bytes())
     return total.hexdigest()
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """Return a table of Markdown; the first column has words, the others numbers."""
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines] + [""]
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -265,28 +258,28 @@ def kills(setup: Setup) -> list[str]:
     with RayNodes(2) as cluster:
         words = tag(setup, out, "--cluster", cluster.address)
         driver = run(words, cluster)
-        for kind in kinds:
+        while kinds:
             wait(driver, draw.uniform(4, 12), out, first, twice)
-            if driver.poll() is not None:  # it had ended: begin anew, so that there is work
+            if driver.poll() is not None:  # it had ended: begin again, so that there is work
                 check(driver, out, calm)
                 shutil.rmtree(out)
                 first.clear()
                 driver = run(words, cluster)
                 wait(driver, draw.uniform(8, 12), out, first, twice)
-            if kind == "driver":
+            if (kind := kinds[-1]) == "driver":
                 driver.kill()
                 driver.wait()
                 note(out, first, twice)
                 driver = run(words, cluster)
             elif kind == "node":
-                cluster.end(len(cluster.nodes) - 1)
-                cluster.add()
+                cluster.replace_last()
             else:
-                busy = [each for each in cluster.workers() if "IDLE" not in "".join(cmd(each))]
+                while not (busy := cluster.workers("ray::_work")) and driver.poll() is None:
+                    time.sleep(0.01)
                 if not busy:
                     continue
                 draw.choice(busy).kill()
-            done[kind] += 1
+            done[kinds.pop()] += 1
         wait(driver, 3600, out, first, twice)
         check(driver, out, calm)
     counts = ", ".join(f"{number} of a {kind}" for kind, number in done.items())
@@ -302,13 +295,6 @@ def run(words: list[str], cluster: RayNodes) -> subprocess.Popen[str]:
     return subprocess.Popen(
         words, env=cluster.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-
-
-def cmd(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return ["IDLE"]
 
 
 def wait(
@@ -352,20 +338,6 @@ PARTS: dict[str, tuple[str, Callable[[Setup], list[str]]]] = {
 }
 
 
-# --- the page -----------------------------------------------------------------------------------
-
-
-def write(page: Path, title: str, lines: list[str], command: str) -> None:
-    """Write a section of the page in place of the old one of the same title."""
-    text = page.read_text(encoding="utf-8") if page.exists() else "# A cluster on one machine\n"
-    about = machine(installed("labelgrove", "ray", "numpy"))
-    made = ["", f"## {title}", "", f"{about} Made with `{command}`.", "", *lines]
-    section = "\n".join(made).rstrip() + "\n"
-    old = re.compile(rf"\n## {re.escape(title)}\n.*?(?=\n## |\Z)", re.S)
-    text = old.sub(lambda _: section, text) if old.search(text) else text + section
-    page.write_text(text, encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
@@ -392,7 +364,7 @@ def main() -> None:
             command += f" --turns {setup.turns}"
         if part is kills:
             command += f" --kills {setup.kills} --seed {setup.seed}"
-        write(asked.out, title, part(setup), command)
+        write_section(asked.out, title, part(setup), command)
 
 
 if __name__ == "__main__":

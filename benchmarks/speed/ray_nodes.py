@@ -16,6 +16,7 @@ import psutil
 
 STORE = 150 * 2**20  # bytes of a node's object store
 PATIENCE = 120.0  # seconds for a node to start
+TRIES = 5
 FIRST, LAST = 6400, 9999  # ports of the head; workers listen above
 
 
@@ -26,11 +27,13 @@ class RayNodes:
     ----------
     nodes
         How many, the head included.
+    store
+        Bytes of each node's object store.
     """
 
-    def __init__(self, nodes: int) -> None:
-        self._wanted = nodes
-        self.folder = Path(tempfile.mkdtemp(prefix="lg-"))
+    def __init__(self, nodes: int, store: int = STORE) -> None:
+        self._wanted, self._store = nodes, store
+        self.folder = Path(tempfile.mkdtemp(prefix="lg-", dir="/tmp"))  # short: it holds sockets
         self.environment = {
             **{k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"},
             "RAY_AUTH_MODE": "token",
@@ -61,15 +64,36 @@ class RayNodes:
         self._start(f"--address={self.address}")
 
     def _start(self, *words: str) -> None:
+        """Start a node; again if the machine was so busy that Ray gave it up after 30 s."""
+        for left in reversed(range(TRIES)):
+            try:
+                self._try_to_start(*words)
+            except RuntimeError:
+                self.end(len(self.nodes) - 1)
+                if not left:
+                    raise
+                self.nodes.pop()
+            else:
+                return
+
+    def _try_to_start(self, *words: str) -> None:
         before = self.alive()
         log = (self.folder / f"node-{len(self.nodes)}.log").open("wb")
         command = [str(Path(sys.executable).with_name("ray")), "start", "--block", *words]
-        command += ["--node-ip-address=127.0.0.1", "--num-cpus=1", f"--object-store-memory={STORE}"]
+        command += ["--node-ip-address=127.0.0.1", "--num-cpus=1"]
+        command += [f"--object-store-memory={self._store}"]
         if "--head" in words:
             command += [f"--temp-dir={self.folder}", "--include-dashboard=false"]
         self.nodes.append(
-            subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
+            subprocess.Popen(
+                command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         )
+        log.close()
         ends = time.monotonic() + PATIENCE
         while (now := self.alive()) <= before:
             before = min(before, now)  # one that was killed may still have been counted
@@ -105,10 +129,16 @@ class RayNodes:
             return []
         return [process for process in each if name in _command(process)]
 
-    def workers(self) -> list[psutil.Process]:
-        """Return the workers of all nodes, idle or not."""
+    def workers(self, title: str = "ray::") -> list[psutil.Process]:
+        """Return the workers of all nodes whose title begins so; by default idle ones too."""
         nodes = range(len(self.nodes))
-        return [each for node in nodes for each in self.processes(node, "ray::") if _tags(each)]
+        each = [process for node in nodes for process in self.processes(node, title)]
+        return [process for process in each if _is_worker(process, title)]
+
+    def replace_last(self) -> None:
+        """Kill the last node with all that it started, and start another."""
+        self.end(len(self.nodes) - 1)
+        self.add()
 
     def seconds(self) -> dict[tuple[int, float], float]:
         """Return the processor time of each process of the nodes, by its id and beginning."""
@@ -149,10 +179,10 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
-def _tags(process: psutil.Process) -> bool:
-    """Tell whether a process is a worker, and none of Ray's own agents."""
+def _is_worker(process: psutil.Process, title: str) -> bool:
+    """Tell whether a process is a worker of that title, and none of Ray's own agents."""
     name = _command(process)
-    return name.startswith("ray::") and "Agent" not in name
+    return name.startswith(title) and "Agent" not in name
 
 
 def _free_port() -> int:
