@@ -173,7 +173,7 @@ def test_bad_rows_are_left_out_and_told(folder):
     line = fails(
         "tag", folder / "tagger", folder / "bad.csv", *LIKE, "--out", folder / "bad-out.csv"
     )
-    assert "bad.csv, line 3: there are 1 fields" in line
+    assert "bad.csv, line 3: there is 1 field" in line
     assert not (folder / "bad-out.csv").exists()
     out, done = tagged(folder, "bad-out.csv", "--skip-bad", docs="bad.csv")
     assert "1 bad rows skipped" in done.stderr

@@ -109,9 +109,7 @@ def test_sheets(tmp_path):
     message = complaint(path)
     assert message.startswith("FILE, sheet 'Read me', row 1: there is no field 'text'")
     assert "other sheets are 'Data' (sheet=NAME)" in message
-    assert "there is no sheet 'data'; the sheets are 'Read me', 'Data'" in complaint(
-        path, sheet="data"
-    )
+    assert "there is no sheet 'x'; the sheets are 'Read me', 'Data'" in complaint(path, sheet="x")
     other = book(tmp_path / "other.xlsx", ("Data", ROWS), ("More", ROWS))
     corpus = read_corpus(other)
     corpus.look()
@@ -226,3 +224,18 @@ def test_places_of_bad_rows(tmp_path):
     rows = [(), ROWS[0], ("Wind", "a"), (), ("Sun", "#REF!")]
     with pytest.raises(BadRowError, match="sheet 'Data', row 5: a cell holds #REF!"):
         list(read_corpus(book(tmp_path / "docs.xlsx", ("Data", rows))))
+
+
+def test_titles_above_the_header_are_left_out(tmp_path):
+    rows = [["Report"], [], ["Nr", "Title", "Subjects"], [1, "Wind", "energy"]]
+    path = book(tmp_path / "docs.xlsx", ("Data", rows))
+    corpus = read_corpus(path, text="Title", labels="Subjects", id="Nr")
+    assert list(corpus) == [Document("Wind", ("energy",), "1")]
+    assert corpus.notes == ("its columns are named in row 3; what stands above is left out",)
+    message = complaint(path)
+    assert "row 3: there is no field 'text'; the fields are 'Nr', 'Title', 'Subjects'" in message
+
+
+def test_a_sheet_in_another_case_is_hinted_at(tmp_path):
+    path = book(tmp_path / "docs.xlsx", ("Data 2026", ROWS))
+    assert "did you mean 'Data 2026'? The sheets are 'Data 2026'" in complaint(path, sheet="data")

@@ -94,7 +94,7 @@ def test_nothing_to_read(tmp_path):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        (b"one", "there are 1 fields, but the header has 2"),
+        (b"one", "there is 1 field, but the header has 2"),
         (b"one,two,three", "there are 3 fields, but the header has 2"),
         (b'"one" x,two', "cannot be divided into fields"),
         (b"\xffone,two", "the byte 0xff in column 1 is not UTF-8; name the encoding"),
@@ -166,7 +166,8 @@ def test_round_trip(tmp_path_factory, suffix, delimiter, rows):
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(["text", "labels"])
         writer.writerows((text, ";".join(some)) for text, some in rows)
-    assert read(path, separator=";") == [Document(text, tuple(some)) for text, some in rows]
+    if filled := [Document(text, tuple(some)) for text, some in rows if text.strip() or some]:
+        assert read(path, separator=";") == filled
 
 
 # --- Parquet ----------------------------------------------------------------------------------
@@ -301,3 +302,74 @@ def test_parquet_with_values_that_share_beginnings(tmp_path):
 def test_a_separator_is_guessed_from_few_cells_if_they_are_long(monkeypatch):
     monkeypatch.setattr("labelgrove.corpus.rows.LINE", 10)
     assert sampled(["aaaaaa"] * 5) == ["aaaaaa"] * 2
+
+
+TITLES = "Library report,,\n,,\nmade,2026-11-19,\n"
+REPORT = "Title,Nr,Subjects\nWind,1,a;b\nSun,2,\n"
+NAMED = {"text": "Title", "labels": "Subjects", "id": "Nr"}
+
+
+def test_titles_above_the_header_are_left_out(tmp_path):
+    path = write(tmp_path, TITLES + REPORT)
+    corpus = read_corpus(path, **NAMED)
+    corpus.look()
+    assert list(corpus) == [Document("Wind", ("a", "b"), "1"), Document("Sun", (), "2")]
+    assert corpus.notes == ("its columns are named in row 4; what stands above is left out",)
+    assert corpus.layout().columns == ("Title", "Nr", "Subjects")
+    # the line that is named is that of the file
+    assert complaint(write(tmp_path, TITLES + REPORT + "x\n"), **NAMED).startswith("FILE, line 7: ")
+    message = complaint(write(tmp_path, TITLES + REPORT))
+    assert "FILE, line 4: there is no field 'text'; the fields are 'Title', 'Nr'" in message
+
+
+def test_titles_of_another_width_and_separator(tmp_path):
+    path = write(tmp_path, "Report of Tom, Dick\n" + REPORT.replace(",", "\t"))
+    assert [each.text for each in read_corpus(path, **NAMED)] == ["Wind", "Sun"]
+
+
+def test_a_document_that_looks_like_names_is_no_header(tmp_path):
+    path = write(tmp_path, "title,subjects\nWind,a\ntext,labels\n")
+    assert "FILE, line 1: there is no field 'text'; the fields are 'title'" in complaint(path)
+    message = complaint(write(tmp_path, "\n" * 3 + "Report\n" * 11 + "text,labels\nWind,a\n"))
+    assert "the fields are 'Report'" in message
+
+
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_the_first_line_may_name_the_delimiter(tmp_path, line):
+    path = write(tmp_path, f"\ufeff{line}\r\ntext;labels\r\nWind, sun;a\r\none\r\n")
+    corpus = read_corpus(path, on_bad="skip")
+    assert list(corpus) == [Document("Wind, sun", ("a",))]
+    corpus.look()
+    assert corpus.notes == ("its fields are separated by ';'",)
+    assert "FILE, line 4: there is 1 field, but the header has 2" in complaint(path)
+    assert corpus.layout().delimiter == ";"
+    assert "the fields are 'text', 'labels'" in complaint(path, text="title")
+    bare = {"header": False, "text": "1", "labels": "2"}
+    assert len(read(write(tmp_path, f"{line}\nWind, sun;a\nRain;b\n"), **bare)) == 2
+
+
+def test_returns_as_line_ends(tmp_path):
+    content = 'text,labels\rWind,a\r"two\rlines\n, ""three""",b\r'
+    expected = [Document("Wind", ("a",)), Document('two\rlines\n, "three"', ("b",))]
+    assert read(write(tmp_path, content)) == expected
+    assert complaint(write(tmp_path, content + "one\r")).startswith("FILE, line 6: ")
+    # of a table with other line ends they are characters
+    quoted = '"te\rxt",labels\nWind,a\n'
+    assert read(write(tmp_path, quoted), text="te\rxt") == [Document("Wind", ("a",))]
+
+
+@pytest.mark.parametrize("blank", [",,", " , ,", "   ", ",", ",,,"])
+def test_rows_of_blanks_are_passed_over(tmp_path, blank):
+    path = write(tmp_path, f"{blank}\nid,text,labels\n1,Wind,a\n{blank}\n2,,\n{blank}\n")
+    assert read(path) == [Document("Wind", ("a",), "1"), Document("", (), "2")]
+
+
+def test_an_empty_text_alone_in_its_row_is_a_document(tmp_path):
+    assert read(write(tmp_path, 'text\n""\nWind\n'), labelled=False)[0] == Document("")
+
+
+def test_names_in_another_case_are_hinted_at(tmp_path):
+    path = write(tmp_path, "Id , Text,LABELS\n1,Wind,a\n")
+    message = complaint(path)
+    assert "there is no field 'text'; did you mean 'Text'? The fields are 'Id', 'Text'" in message
+    assert "did you mean 'LABELS'?" in complaint(path, text="Text")

@@ -203,7 +203,7 @@ def test_bad_rows_are_left_out_and_counted(tmp_path):
     source.write_text("text,n\nTuuli,1\nYö\nJärvi,3\n", encoding="utf-8")
     assert len(copied(source, tmp_path / "out.csv", on_bad="skip")) == 2
     assert (tmp_path / "out.csv").read_text("utf-8") == "text,n\nTuuli,1\nJärvi,3\n"
-    with pytest.raises(InputError, match="line 3: there are 1 fields"):
+    with pytest.raises(InputError, match="line 3: there is 1 field"):
         copied(source, tmp_path / "out.csv")
 
 

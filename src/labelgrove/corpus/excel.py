@@ -16,7 +16,7 @@ from labelgrove.core.reader_words import for_reader
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import LayoutError
 from labelgrove.corpus.excel_parts import check_parts
-from labelgrove.corpus.layout import FIRST, check_columns, numbered
+from labelgrove.corpus.layout import FIRST, below_titles, check_columns, header_row, numbered
 from labelgrove.corpus.rows import (
     SAMPLE,
     Fields,
@@ -44,7 +44,7 @@ class _Sheet(NamedTuple):
 
 
 class ExcelSheet(RowReader):
-    """Documents of a sheet, whose first row names the columns.
+    """Documents of a sheet, whose first row names the columns; a title may stand above.
 
     Empty rows are passed over, and so are columns without a name. A number becomes the text that
     Excel shows of it without a format, a date ``2026-11-18``, an empty cell an empty text or no
@@ -131,7 +131,10 @@ class ExcelSheet(RowReader):
         names: list[str] = [sheet.title for sheet in workbook.worksheets]
         name = self._wanted if self._wanted is not None else next(iter(names), "")
         if name not in names:
-            problem = f"there is no sheet {name!r}; the sheets are {_listed(names)} (--sheet NAME)"
+            near = [each for each in names if name.casefold() in each.casefold()]
+            hint = f"did you mean {near[0]!r}? The" if len(near) == 1 and name else "the"
+            problem = f"there is no sheet {name!r}; {hint} sheets are {_listed(names)}"
+            problem += " (--sheet NAME)"
             raise LayoutError(problem, self.name)
         more = self._wanted is None and len(names) > 1
         if more:
@@ -141,9 +144,10 @@ class ExcelSheet(RowReader):
         first = list(islice(_values(workbook[name], BEGINNING, BEGINNING), FIRST))
         if not first:
             return _Sheet(name, [], 0, Separator(None))
-        number = first[0][0]
         shown_rows = [[_text(value, strict=False) for value in row] for _, row in first]
         width = max(map(_width, shown_rows))
+        above = header_row(self._fields, shown_rows) if self._named else 0
+        number, shown_rows = first[above][0], shown_rows[above:]
         header = [cell.strip() for cell in shown_rows[0][:width]]
         if not self._named:
             header = numbered(width)
@@ -156,6 +160,8 @@ class ExcelSheet(RowReader):
             raise LayoutError(f"{problem}{others}", place) from problem
         except RowError as problem:
             raise BadRowError(str(problem), place) from problem
+        if above:
+            self.notes += (below_titles(number),)
         row = number if self._named else 0
         return _Sheet(name, header, row, self._find_separator(workbook[name], header, row))
 

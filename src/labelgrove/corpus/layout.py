@@ -11,6 +11,7 @@ from typing import NamedTuple
 from labelgrove.corpus.rows import MARKS, Fields, RowError
 
 FIRST = 100  # rows that are looked at
+TITLES = 10  # rows among which the names of the columns are looked for
 LONG = 60  # characters of a field that is no name of a column
 PROSE = 15  # characters of a short text, of three words or more
 Row = Sequence[str]
@@ -141,6 +142,32 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def header_row(fields: Fields, rows: Sequence[Row]) -> int:
+    """Return which row has the names of the columns, counted from 0.
+
+    A report may have its title and a date above them, in fewer cells than there are columns. Where
+    no row has the names that are wanted, the one that looks most like names is returned.
+
+    Examples
+    --------
+    >>> header_row(Fields(), [["Our report", ""], ["text", "labels"], ["Wind", "energy"]])
+    1
+    >>> header_row(Fields(), [["title", "subjects"], ["text", "labels"]])
+    0
+    """
+    widths = [sum(map(bool, map(str.strip, row))) for row in rows[:TITLES]]
+    for number, row in enumerate(rows[:TITLES]):
+        fewer = all(width < widths[number] for width in widths[:number])
+        if fewer and fields.missing([name.strip() for name in row]) is None:
+            return number
+    return widths.index(max(widths)) if widths and widths[0] == 1 else 0
+
+
+def below_titles(row: int) -> str:
+    """Return the note for a table whose columns are named in a later row than the first."""
+    return f"its columns are named in row {row}; what stands above is left out"
 
 
 def check_columns(fields: Fields, header: Sequence[str], rows: Sequence[Row], named: bool) -> None:

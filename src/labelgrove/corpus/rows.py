@@ -97,14 +97,23 @@ class Fields:
         texts = [self.text] if isinstance(self.text, str) else list(self.text)
         return [*texts, self.labels, *([self.id] if self.id is not None else [])]
 
-    def check(self, present: Collection[str]) -> None:
-        """Raise a `MissingFieldError` for the first field that should be there and is not."""
+    def missing(self, present: Collection[str]) -> str | None:
+        """Return the first field that should be there and is not."""
         for name in self.names():
             optional = (name == self.labels and not self.labelled) or (name == self.id == "id")
             if name not in present and not optional:
+                return name
+        return None
+
+    def check(self, present: Collection[str]) -> None:
+        """Raise a `MissingFieldError` for the first field that should be there and is not."""
+        missing = self.missing(present)
+        for name in self.names():
+            if name == missing:
                 option = "labels" if name == self.labels else "id" if name == self.id else "text"
                 raise MissingFieldError(
-                    f"there is no field {name!r}; the fields are {_listed(present)}; "
+                    f"there is no field {name!r}; {_hint(name, present)}he fields are "
+                    f"{_listed(present)}; "
                     f"name the one that holds the {option} ({option}=..., --{option}-field)"
                 )
             if list(present).count(name) > 1:
@@ -139,6 +148,13 @@ class Fields:
         *lines, last = ["" if is_missing(text) else clean_text(text) for text in found]
         # an empty field keeps its line, or another would be taken for it
         return "\n".join([*(" ".join(text.splitlines()) for text in lines), last])
+
+
+def _hint(name: str, present: Collection[str]) -> str:
+    """Return what begins the list of fields: the one that differs in case or blanks, if any is."""
+    wanted = name.casefold().split()
+    near = next((each for each in present if each.casefold().split() == wanted), None)
+    return "t" if near is None else f"did you mean {near!r}? T"
 
 
 def _listed(names: Collection[str]) -> str:
