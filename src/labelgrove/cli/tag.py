@@ -226,8 +226,15 @@ def _tell(outcome: Outcome, out: str) -> None:
     if outcome.skipped:
         warn(f"{outcome.skipped:,} bad rows skipped")
     show(f"{outcome.documents:,} documents in {outcome.parts:,} parts, written to {out}")
-    for name, problem in list(outcome.problems.items())[:NAMED]:
+    for name, problem in list({**outcome.problems, **outcome.left_out}.items())[:NAMED]:
         warn(f"not tagged: {problem if name in problem else f'{name}: {problem}'}")
+    if outcome.left_out:
+        warn(
+            f"{len(outcome.left_out):,} of {outcome.inputs:,} inputs left out as --skip-bad asks; "
+            "once they are repaired, the same command tags them"
+        )
+        if not outcome.parts:
+            raise PartlyDoneError("no input could be read")
     if outcome.problems:
         raise PartlyDoneError(
             f"{len(outcome.problems):,} of {outcome.inputs:,} inputs could not be read, the others "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -40,34 +40,47 @@ def tag_parts_on(cluster: str | Cluster) -> TagParts:
     return partial(_opened, cluster)
 
 
+@contextmanager
 def _opened(
     address: str,
     saved: SavedTagger,
     tasks: Sequence[PartTask],
     report: Report,
     progress: Progress,
-) -> Iterator[PartResult]:
-    with open_cluster(address, progress=progress) as cluster:
-        yield from _tag_parts(cluster, saved, tasks, report, progress)
+) -> Iterator[Iterable[PartResult]]:
+    with (
+        open_cluster(address, progress=progress) as cluster,
+        _tag_parts(cluster, saved, tasks, report, progress) as results,
+    ):
+        yield results
 
 
+@contextmanager
 def _tag_parts(
     cluster: Cluster,
     saved: SavedTagger,
     tasks: Sequence[PartTask],
     report: Report,
     progress: Progress,
-) -> Iterator[PartResult]:
+) -> Iterator[Iterable[PartResult]]:
     if len(tasks) < cluster.cpus:
         progress.say(
             f"{len(tasks):,} inputs for {cluster.cpus:,} CPUs: each is tagged by one CPU, so "
             "divide large files"
         )
-    with _Counter.started(report) as counter:
-        shared = [saved.folder, saved.checksum, counter.actor]
-        for _, result in run_tasks(cluster, tag_on_node, tasks, shared=shared):
-            counter.forget(result.number)
-            yield result
+    shared = [saved.folder, saved.checksum]
+    processes = range(min(cluster.cpus, len(tasks)))
+    with closing(run_tasks(cluster, load_on_node, processes, shared=shared)) as loaded:
+        next(loaded, None)  # the first one is ready; others join while it works
+        with _Counter.started(report) as counter:
+            shared = [*shared, counter.actor]
+            with closing(run_tasks(cluster, tag_on_node, tasks, shared=shared)) as results:
+                yield counter.counted(results)
+
+
+def load_on_node(process: int, folder: str, checksum: str) -> None:
+    """Load the tagger in a worker, so that a node without it is named before anything is done."""
+    _tagger(folder, checksum)
 
 
 def tag_on_node(task: PartTask, folder: str, checksum: str, counter: Any) -> PartResult:
@@ -177,6 +190,12 @@ class _Counter:
             counter._thread.join()
             with suppress(Exception):
                 ray.kill(counter.actor)
+
+    def counted(self, results: Iterable[tuple[int, PartResult]]) -> Iterator[PartResult]:
+        """Give the results of parts, whose documents are counted no more."""
+        for _, result in results:
+            self.forget(result.number)
+            yield result
 
     def forget(self, number: int) -> None:
         """Count the documents of a part no more: it is finished."""

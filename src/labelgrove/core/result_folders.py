@@ -8,7 +8,7 @@ import secrets
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from labelgrove.core import remote_files, storage
@@ -58,7 +58,10 @@ class ResultFolder(ABC):
 
     @abstractmethod
     def held(self) -> AbstractContextManager[None]:
-        """Make the folder, and hold it against other processes where that is possible."""
+        """Make the folder, and hold it against other processes where that is possible.
+
+        One that was made for nothing is removed again.
+        """
 
 
 class LocalFolder(ResultFolder):
@@ -118,12 +121,18 @@ class LocalFolder(ResultFolder):
             raise InputError(f"{self.name} is a file; the results need a folder")
         if around := saved_folder_around(self._path / MANIFEST):
             raise InputError(f"{self.name} lies in the saved folder {around}; choose another one")
+        was_there = self._path.exists()
         with told(self.name):
             make_folders(self._path)
         with open_folder(self._path) as handle:
             if lock(handle) is False:
                 raise InputError(f"another process is writing to {self.name}: wait until it ends")
-            yield
+            try:
+                yield
+            finally:
+                if not was_there:
+                    with suppress(OSError):  # it holds something
+                        self._path.rmdir()
 
 
 class RemoteFolder(ResultFolder):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,15 +82,21 @@ def put(system, root, inputs):
     system.pipe_file(f"{root}/in/{Path(inputs[-1]).name}.gz", packed)
 
 
+def interrupted(results):
+    yield from results
+    raise KeyboardInterrupt
+
+
 def check(system, root, url, saved, inputs, tmp_path, tag_parts):
     """Tag from URLs to a URL: what a folder would hold, and what is missing goes on."""
     put(system, root, inputs)
     tag_files(saved, inputs, tmp_path / "local")
     pattern, out = f"{url}/in/*.jsonl*", f"{url}/out"
 
+    @contextmanager
     def first(saved_tagger, tasks, *others):
-        yield from tag_parts(saved_tagger, tasks[:2], *others)
-        raise KeyboardInterrupt
+        with tag_parts(saved_tagger, tasks[:2], *others) as results:
+            yield interrupted(results)
 
     with pytest.raises(KeyboardInterrupt):
         tag_files(saved, [pattern], out, tag_parts=first)

@@ -4,12 +4,14 @@ import csv
 import gzip
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from command_line import called
 from labelgrove.core.errors import (
+    ClusterError,
     DamagedError,
     FullDiskError,
     InputError,
@@ -37,7 +39,11 @@ class Stopping:
 
     def __call__(self, saved, tasks, report, progress):
         self.asked = [task.number for task in tasks]
-        yield from one_by_one(saved, tasks[: self.after], report, progress)
+        return nullcontext(self.results(saved, tasks, report, progress))
+
+    def results(self, saved, tasks, *others):
+        with one_by_one(saved, tasks[: self.after], *others) as tagged:
+            yield from tagged
         if len(tasks) > self.after:
             raise KeyboardInterrupt
 
@@ -140,8 +146,8 @@ def test_another_run_is_refused_and_replaced_if_asked(saved, inputs, tmp_path):
         tag_files(saved, inputs[::-1], out)
     with pytest.raises(InputError, match="with form 'jsonl' instead of 'csv'"):
         tag_files(saved, inputs, out, form="csv")
-    with pytest.raises(InputError, match=r"with on_bad by default instead of 'skip'"):
-        tag_files(saved, inputs, out, reading={"on_bad": "skip"})
+    with pytest.raises(InputError, match=r"with encoding by default instead of 'latin-1'"):
+        tag_files(saved, inputs, out, reading={"encoding": "latin-1"})
     tag_files(saved, inputs, out)
     assert (out / "part-00000.jsonl").read_bytes() == before
     tag_files(saved, inputs[:1], out, form="csv", overwrite=True)
@@ -192,6 +198,73 @@ def test_bad_rows_are_skipped_if_asked(saved, tmp_path):
     outcome = tag_files(saved, [str(bad)], tmp_path / "out", reading={"on_bad": "skip"})
     assert (outcome.documents, outcome.skipped, outcome.problems) == (1, 1, {})
     assert json.loads((tmp_path / "out/part-00000.jsonl").read_text())["id"] == "2"
+
+
+def unready(*_):
+    raise ClusterError("it does not answer")
+
+
+def test_nothing_is_written_before_what_tags_is_ready(saved, inputs, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ClusterError):
+        tag_files(saved, inputs, out, tag_parts=unready)
+    assert not out.exists()
+    tag_files(saved, inputs, out)
+    before = files_in(out)
+    with pytest.raises(ClusterError):
+        tag_files(saved, inputs[:1], out, overwrite=True, tag_parts=unready)
+    assert files_in(out) == before
+
+
+def test_a_folder_without_finished_parts_is_no_other_run(saved, inputs, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        tag_files(saved, inputs, out, tag_parts=Stopping(0))
+    assert files_in(out) == ["parts.json"]
+    assert tag_files(saved, inputs[:2], out, k=2).parts == 2
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_an_empty_input_has_an_empty_part(saved, inputs, tmp_path, form):
+    empty = [tmp_path / "none.jsonl", tmp_path / "header.csv", tmp_path / "none.jsonl.gz"]
+    for path, content in zip(empty, [b"", b"text,labels\n", gzip.compress(b"")], strict=True):
+        path.write_bytes(content)
+    outcome = tag_files(saved, [*map(str, empty), inputs[0]], tmp_path / "out", form=form)
+    assert (outcome.parts, outcome.documents, outcome.problems) == (4, 5, {})
+    assert [each["documents"] for each in manifest(tmp_path / "out")["parts"]] == [0, 0, 0, 5]
+    if form == "jsonl":
+        assert (tmp_path / "out/part-00000.jsonl").read_bytes() == b""
+
+
+def test_damaged_inputs_are_left_out_if_asked(saved, inputs, tmp_path):
+    """Also when the run has begun without that; what is missing is not left out."""
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(gzip.compress(Path(inputs[0]).read_bytes())[:40])
+    asked, out = [inputs[0], str(cut), inputs[1]], tmp_path / "out"
+    assert list(tag_files(saved, asked, out).problems) == [str(cut)]
+    first = (out / "part-00000.jsonl").stat().st_mtime_ns
+    done = called("tag", saved, *asked, "--out", out, "--skip-bad", "--quiet")
+    assert done.stdout == f"8 documents in 2 parts, written to {out}\n"
+    assert done.stderr.splitlines()[0].startswith(f"not tagged: {cut}")
+    assert "1 of 3 inputs left out as --skip-bad asks" in done.stderr
+    assert (out / "part-00000.jsonl").stat().st_mtime_ns == first
+    Path(inputs[1]).unlink()
+    outcome = tag_files(saved, asked, tmp_path / "others", reading={"on_bad": "skip"})
+    assert list(outcome.left_out) == [str(cut)]
+    assert list(outcome.problems) == [inputs[1]]
+    called("tag", saved, cut, "--out", tmp_path / "nothing", "--skip-bad", "--quiet", check=1)
+
+
+def test_what_a_killed_process_left_is_removed_at_the_end(saved, inputs, tmp_path):
+    out = tmp_path / "out"
+
+    def leaving(*arguments):
+        with one_by_one(*arguments) as results:
+            yield from results
+        (out / ".part-00001.jsonl-0.part").write_text("half")
+
+    tag_files(saved, inputs, out, tag_parts=lambda *given: nullcontext(leaving(*given)))
+    assert files_in(out) == [*(f"part-{i:05}.jsonl" for i in range(3)), "parts.json"]
 
 
 def test_inputs_that_make_no_sense(saved, inputs, tmp_path):

@@ -23,6 +23,7 @@ MANIFEST = "parts.json"
 FORMAT = 1
 PART = re.compile(r"part-\d{5,}\.\w+")
 NOTE = re.compile(r"\.finished-\w+/\d+\.json")
+UNLISTED = ("problem", "left_out")  # of a part's facts
 WAY_OUT = "choose another folder, or begin anew with overwrite=True (--overwrite)"
 
 
@@ -67,6 +68,8 @@ class PartResult:
         The size of the part.
     problem
         Why the input could not be read; empty if there is a part.
+    left_out
+        Whether that is left out as ``on_bad="skip"`` asks.
     """
 
     number: int
@@ -75,6 +78,7 @@ class PartResult:
     skipped: int = 0
     bytes: int = 0
     problem: str = ""
+    left_out: bool = False
 
 
 class TaggedFolder:
@@ -96,26 +100,30 @@ class TaggedFolder:
         """Return the name of a part."""
         return f"part-{number:05}.{self._form}"
 
-    def begin(
+    def look(
         self, identity: Identity, inputs: Sequence[InputFile], *, overwrite: bool
     ) -> tuple[str, dict[int, PartResult]]:
         """Return the id of the run that is there, or of a new one, and its finished parts.
 
-        A folder of another run is refused, or cleared with ``overwrite``; one that is not ours is
-        always refused.
+        A folder with parts of another run is refused unless ``overwrite``; one that is not ours is
+        always refused. Nothing is written yet.
         """
         sizes = self.folder.sizes()
         old = self._manifest(sizes)
-        if old is None or overwrite:
-            run, finished = secrets.token_hex(8), dict[int, PartResult]()
-            self._write(run, identity, finished)  # what is left of an old run is void now
-        else:
-            self._check_same(old["settings"], identity)
-            run, finished = old["run"], self._finished(old, sizes)
-            self._check_unchanged(finished, inputs)
-        kept = {self.part(number) for number in finished} | set(_notes(sizes, run))
-        self.folder.remove(name for name in sizes if _is_ours(name) and name not in kept)
-        return run, finished
+        noted = [] if old is None or overwrite else self._noted(old, sizes)
+        if old is None or not noted:
+            return secrets.token_hex(8), {}
+        self._check_same(old["settings"], identity)
+        finished = {
+            each.number: each for each in noted if sizes.get(self.part(each.number)) == each.bytes
+        }
+        self._check_unchanged(finished, inputs)
+        return old["run"], finished
+
+    def begin(self, run: str, identity: Identity, finished: Mapping[int, PartResult]) -> None:
+        """Write what the run is, and remove what is left of others."""
+        self._write(run, identity, finished)  # what is left of an old run is void now
+        self._clear(finished, run)
 
     def note(self, run: str, result: PartResult) -> None:
         """Note that a part is finished."""
@@ -124,7 +132,13 @@ class TaggedFolder:
     def end(self, run: str, identity: Identity, finished: Mapping[int, PartResult]) -> None:
         """List the finished parts, in place of the notes."""
         self._write(run, identity, finished)
-        self.folder.remove(_notes(self.folder.sizes(), run))
+        self._clear(finished)
+
+    def _clear(self, finished: Iterable[int], run: str = "") -> None:
+        """Remove our files but finished parts and the notes of a run."""
+        sizes = self.folder.sizes()
+        kept = {self.part(number) for number in finished} | set(_notes(sizes, run) if run else ())
+        self.folder.remove(name for name in sizes if _is_ours(name) and name not in kept)
 
     def _manifest(self, sizes: Mapping[str, int]) -> dict[str, Any] | None:
         if MANIFEST not in sizes:
@@ -153,18 +167,14 @@ class TaggedFolder:
             ) from error
         return old
 
-    def _finished(self, old: dict[str, Any], sizes: Mapping[str, int]) -> dict[int, PartResult]:
+    def _noted(self, old: dict[str, Any], sizes: Mapping[str, int]) -> list[PartResult]:
+        """Return the parts that were finished, also those that were changed or removed since."""
         notes = self.folder.read(_notes(sizes, old["run"]))
-        results = [*old["parts"], *(_result(json.loads(text)) for text in notes.values())]
-        return {
-            result.number: result
-            for result in results
-            if sizes.get(self.part(result.number)) == result.bytes
-        }
+        return [*old["parts"], *(_result(json.loads(text)) for text in notes.values())]
 
     def _check_same(self, old: Mapping[str, Any], identity: Identity) -> None:
         new = json.loads(as_json(asdict(identity)))  # tuples become lists, as in the file
-        other = [name for name in new if old.get(name) != new[name]]
+        other = [name for name in new if _comparable(name, old, new) != new[name]]
         if other:
             raise InputError(
                 f"{self.folder.name} holds another run, with {_difference(other[0], old, new)}; "
@@ -186,7 +196,7 @@ class TaggedFolder:
             {
                 "part": self.part(number),
                 "input": identity.inputs[number],
-                **{name: value for name, value in asdict(result).items() if name != "problem"},
+                **{name: value for name, value in asdict(result).items() if name not in UNLISTED},
             }
             for number, result in sorted(finished.items())
         ]
@@ -205,6 +215,14 @@ def _notes(sizes: Iterable[str], run: str) -> list[str]:
 
 def _is_ours(name: str) -> bool:
     return bool(PART.fullmatch(name) or NOTE.fullmatch(name)) or name.endswith(TEMPORARY)
+
+
+def _comparable(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Any:
+    """Return a setting of an old run, without what changes nothing in its finished parts."""
+    value = old.get(name)
+    if name == "reading" and value is not None and new[name].get("on_bad") == "skip":
+        return {**value, "on_bad": "skip"}  # an input with bad rows has no part yet
+    return value
 
 
 def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import BadRowError, EmptyCorpusError, InputError
 from labelgrove.core.remote_files import local_copy
 from labelgrove.core.result_folders import open_result_folder, told
 from labelgrove.core.types import Document
 from labelgrove.corpus import Corpus, read_like
+from labelgrove.corpus.base import LayoutError
 from labelgrove.tagger.bulk.folder import PartResult, TaggedFolder
 from labelgrove.tagger.bulk.inputs import InputFile
 from labelgrove.tagger.bulk.writers import writer
@@ -81,13 +82,18 @@ def tag_part(tagger: Tagger, task: PartTask, report: Report | None = None) -> Pa
                 return _tagged(tagger, task, path, report)
             except InputError as error:
                 # the copy of a remote file has a name that says nothing
-                return _unread(task, str(error).replace(str(path), task.source.name))
+                problem = str(error).replace(str(path), task.source.name)
+                left_out = task.reading.get("on_bad") == "skip" and _is_damage(error, path)
+                return PartResult(task.number, task.source.mark, problem=problem, left_out=left_out)
     except InputError as error:
-        return _unread(task, str(error))
+        return PartResult(task.number, task.source.mark, problem=str(error))
 
 
-def _unread(task: PartTask, problem: str) -> PartResult:
-    return PartResult(task.number, task.source.mark, problem=problem)
+def _is_damage(error: InputError, path: Path) -> bool:
+    """Tell whether a file itself is bad, and not its drive or what it is said to hold."""
+    if isinstance(error, LayoutError) or not path.exists():
+        return False
+    return isinstance(error, BadRowError) or not isinstance(error.__cause__, OSError)
 
 
 def _tagged(tagger: Tagger, task: PartTask, path: Path, report: Report | None) -> PartResult:
@@ -107,12 +113,15 @@ def _tagged(tagger: Tagger, task: PartTask, path: Path, report: Report | None) -
 def _write(
     tagger: Tagger, task: PartTask, path: Path, target: Path, report: Report | None
 ) -> tuple[int, int]:
-    """Write the tags of a file to another; return how many documents, and rows skipped."""
+    """Write the tags of a file to another; return how many documents, and rows skipped.
+
+    Files without any document are common where large ones are divided or filtered.
+    """
     with _read(path):
         corpus = read_like(path, tagger.learned_.reading, task.reading, labelled=False)
     rows = _documents(corpus, path)
     documents, reported = 0, time.monotonic()
-    with writer(target, task.form) as tagged:
+    with writer(target, task.form) as tagged, suppress(EmptyCorpusError):
         for document, tags in tagger.stream(rows, task.k, threshold=task.threshold):
             tagged.write(document.id, tags)
             documents += 1

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from labelgrove._version import __version__
 from labelgrove.core import remote_files
 from labelgrove.core.manifest import parse_manifest
-from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.progress import Progress, Silent, Task
 from labelgrove.core.result_folders import open_result_folder
 from labelgrove.tagger.bulk.folder import Identity, PartResult, TaggedFolder
 from labelgrove.tagger.bulk.inputs import find_inputs
@@ -53,6 +54,8 @@ class Outcome:
         Documents in all parts, and bad rows that were skipped.
     problems
         Inputs that could not be read, each with the reason.
+    left_out
+        Damaged inputs that were left out as ``on_bad="skip"`` asks, each with the reason.
     """
 
     parts: int
@@ -60,19 +63,22 @@ class Outcome:
     documents: int
     skipped: int
     problems: Mapping[str, str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
+# makes ready when it is entered, and tags parts as its results are taken
 TagParts: TypeAlias = Callable[
-    [SavedTagger, Sequence[PartTask], Report, Progress], Iterable[PartResult]
+    [SavedTagger, Sequence[PartTask], Report, Progress],
+    AbstractContextManager[Iterable[PartResult]],
 ]
 
 
+@contextmanager
 def one_by_one(
     saved: SavedTagger, tasks: Sequence[PartTask], report: Report, progress: Progress
-) -> Iterator[PartResult]:
+) -> Iterator[Iterable[PartResult]]:
     """Tag parts in this process."""
-    for task in tasks:
-        yield tag_part(saved.tagger, task, report)
+    yield (tag_part(saved.tagger, task, report) for task in tasks)
 
 
 def tag_files(
@@ -109,7 +115,8 @@ def tag_files(
     overwrite
         Begin anew, and remove the parts of a run that is in the folder.
     tag_parts
-        Tags the parts and gives results as they are ready; in this process by default.
+        Tags the parts and gives results as they are ready; in this process by default. Nothing
+        is written before it is ready.
     threads
         As for `Tagger.set_threads`.
     require_signature, progress
@@ -136,20 +143,26 @@ def tag_files(
     )
     results = TaggedFolder(open_result_folder(place), form)
     with results.folder.held():
-        run, finished = results.begin(identity, sources, overwrite=overwrite)
+        run, finished = results.look(identity, sources, overwrite=overwrite)
         tasks = [
             PartTask(number, source, place, run, form, k, threshold, settings)
             for number, source in enumerate(sources)
             if number not in finished
         ]
-        problems = _tag_missing(saved, tasks, finished, tag_parts, shown)
+        if finished and tasks:
+            shown.say(f"{len(finished):,} parts were finished before")
+        display = _Display(shown)
+        with tag_parts(saved, tasks, display.report, shown) if tasks else nullcontext(()) as tagged:
+            results.begin(run, identity, finished)
+            unread = display.collect(tagged, finished, len(sources))
         results.end(run, identity, finished)
     return Outcome(
         len(finished),
         len(sources),
         sum(result.documents for result in finished.values()),
         sum(result.skipped for result in finished.values()),
-        problems,
+        {sources[each.number].name: each.problem for each in unread if not each.left_out},
+        {sources[each.number].name: each.problem for each in unread if each.left_out},
     )
 
 
@@ -166,31 +179,30 @@ def _load(
     )
 
 
-def _tag_missing(
-    saved: SavedTagger,
-    tasks: Sequence[PartTask],
-    finished: dict[int, PartResult],
-    tag_parts: TagParts,
-    progress: Progress,
-) -> dict[str, str]:
-    """Tag parts, add them to those that are finished, and return what could not be read."""
-    problems: dict[int, str] = {}
-    if not tasks:
-        return {}
-    if finished:
-        progress.say(f"{len(finished):,} parts were finished before")
-    documents = 0
-    with progress.task("tagging", len(tasks) + len(finished), "parts", len(finished)) as shown:
+class _Display:
+    """Shows how far a run is."""
 
-        def report(unfinished: int) -> None:
-            shown.advance(0, documents=f"{documents + unfinished:,}")
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: Task | None = None  # there is none before the first part is tagged
+        self._documents = 0
 
-        for result in tag_parts(saved, tasks, report, progress):
-            if result.problem:
-                problems[result.number] = result.problem
-            else:
-                finished[result.number] = result
-                documents += result.documents
-            shown.advance(1, documents=f"{documents:,}")
-    names = {task.number: task.source.name for task in tasks}
-    return {names[number]: problems[number] for number in sorted(problems)}
+    def report(self, unfinished: int) -> None:
+        """Show the documents of parts that are not finished, beside those of finished ones."""
+        if self._task is not None:
+            self._task.advance(0, documents=f"{self._documents + unfinished:,}")
+
+    def collect(
+        self, results: Iterable[PartResult], finished: dict[int, PartResult], total: int
+    ) -> list[PartResult]:
+        """Add results to those of finished parts, and return those that could not be read."""
+        unread = []
+        with self._progress.task("tagging", total, "parts", len(finished)) as self._task:
+            for result in results:
+                if result.problem:
+                    unread.append(result)
+                else:
+                    finished[result.number] = result
+                    self._documents += result.documents
+                self._task.advance(1, documents=f"{self._documents:,}")
+        return sorted(unread, key=lambda result: result.number)
