@@ -42,8 +42,20 @@ def test_singular_and_plural_are_one_label(language, singular, plural):
 
 
 @pytest.mark.parametrize(
+    ("language", "ids"),
+    [
+        ("en", ["Systems and Control", "Systems & Control"]),
+        ("de", ["Recht und Politik", "Recht & Politik"]),
+    ],
+)
+def test_an_ampersand_is_the_word_for_it(language, ids):
+    assert _found(ids, [9, 1], language) == {ids[1]: (ids[0], "punctuation")}
+
+
+@pytest.mark.parametrize(
     "ids",
     [
+        ["Search and Rescue", "Search Rescue"],
         ["1.2", "12", "1 2"],
         ["A1", "A 1"],
         ["C", "C++", "C#"],

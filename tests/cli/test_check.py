@@ -86,6 +86,67 @@ def test_copies_in_a_file_and_those_with_other_labels(tmp_path):
     assert found["copies-with-other-labels"]["documents"] == 3
 
 
+def test_all_documents_of_a_finding_are_named_with_their_ids(tmp_path):
+    documents = _documents(60)
+    rows = [
+        [f"key-{i}", each["text"], ";".join(each["labels"])] for i, each in enumerate(documents)
+    ]
+    rows += [[f"again-{i}", *row[1:]] for i, row in enumerate(rows[:9])]
+    path, page, found = tmp_path / "docs.csv", tmp_path / "check.html", tmp_path / "check.json"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["key", "text", "labels"], *rows])
+    options = ["--id-field", "key", "--report", page, "--json", found, "-q"]
+    shown = called("check", path, *options).stdout
+    assert "document 1 (id key-0) and document 61 (id again-0): 'The report" in shown
+    (copies,) = (e for e in json.loads(found.read_text())["findings"] if e["kind"] == "copies")
+    assert copies["places"] == [
+        [
+            {"file": "docs.csv", "document": i + 1, "id": f"key-{i}"},
+            {"file": "docs.csv", "document": i + 61, "id": f"again-{i}"},
+        ]
+        for i in range(9)
+    ]
+    text = page.read_text("utf-8")
+    assert "All 9 pairs" in text
+    assert all(f"again-{i}" in text for i in range(9))
+    assert "--json FILE name all documents" in called("check", path, "-q").stdout
+
+
+def test_a_finding_names_a_thousand_documents(tmp_path):
+    documents = _documents(30) + [{"text": "", "labels": ["housing"]}] * 1100
+    page = tmp_path / "check.html"
+    found, _ = _checked(_written(tmp_path / "docs.jsonl", documents), "--report", page)
+    assert found["empty-texts"]["documents"] == 1100
+    assert len(found["empty-texts"]["places"]) == 1000
+    assert "The first 1,000 of 1,100 documents" in page.read_text("utf-8")
+
+
+def test_ids_that_occur_twice_and_labels_that_are_none(tmp_path):
+    documents = [{"id": f"d{i}", **each} for i, each in enumerate(_documents(50))]
+    documents[40]["id"] = "d7"
+    for i, label in enumerate(["N/A", "-", "2024-01-01", "31.12.2024"]):
+        documents[i]["labels"] = [label]
+    found, _ = _checked(_written(tmp_path / "docs.jsonl", documents))
+    assert found["same-ids"]["documents"] == 1
+    assert [(e["document"], e["id"]) for e in found["same-ids"]["places"][0]] == [
+        (8, "d7"),
+        (41, "d7"),
+    ]
+    assert sorted(found["placeholders"]["labels"]) == ["-", "N/A"]
+    assert sorted(found["dates"]["labels"]) == ["2024-01-01", "31.12.2024"]
+    clean, _ = _checked(_written(tmp_path / "clean.jsonl", _documents(50)))
+    assert not clean.keys() & {"same-ids", "placeholders", "dates"}
+
+
+def test_labels_with_few_documents_are_noted(tmp_path):
+    documents = _documents(60)
+    for i in range(9):
+        documents[i]["labels"].append(f"rare {'abc'[i % 3]}")
+    found, _ = _checked(_written(tmp_path / "docs.jsonl", documents))
+    assert found["few-documents"]["labels"] == 3
+    assert found["few-documents"]["level"] == "note"
+
+
 def test_near_copies_in_a_file_ask_for_a_split_by_groups(tmp_path):
     documents = _documents(200)
     documents += [{**each, "text": each["text"] + " again"} for each in documents[:30]]
@@ -105,10 +166,7 @@ def test_empty_texts_missing_labels_bad_rows_and_damaged_letters(tmp_path):
     path.write_text(path.read_text() + '{"text": 7}\n')
     found, _ = _checked(path)
     assert found["empty-texts"]["documents"] == 2
-    assert found["empty-texts"]["examples"] == [
-        "document 4 of docs.jsonl",
-        "document 5 of docs.jsonl",
-    ]
+    assert found["empty-texts"]["examples"] == ["document 4", "document 5"]
     assert found["no-labels"]["documents"] == 1
     assert found["bad-rows"]["rows"] == 1
     assert found["bad-rows"]["level"] == "serious"
@@ -135,6 +193,9 @@ def test_labels_spelled_in_two_ways_are_merged_with_a_file(tmp_path):
         ("tariff", "tariffs"),
         ("Energy Policy", "energy policy"),
     }
+    assert found["spellings"]["command"] is None, "the file is written already"
+    assert f"--merge {merges}" in found["spellings"]["advice"]
+    assert "--merge-out merges.tsv" in _checked(path)[0]["spellings"]["command"]
     again, _ = _checked(path, "--merge", merges)
     assert "spellings" not in again
     assert "plurals" not in again

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import CHECK, SERIOUS, FileFinding
+from labelgrove.checking.findings import CHECK, LISTED, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
 from labelgrove.checking.wording import Wording, names_of, some, verb
 from labelgrove.text.copies import BLANK, are_among, distinct_hashes
@@ -38,25 +38,24 @@ def about_leaks(
     share = (n_exact + n_near) / n
     told = [f"{some(n_exact, 'text')}"] if n_exact else []
     told += [f"{n_near:,} nearly the same"] if n_near and n_exact else []
-    told += [f"{some(n_near, 'text')}, nearly the same,"] if n_near and not n_exact else []
+    told += [f"{some(n_near, 'near copy', 'near copies')}"] if n_near and not n_exact else []
     order = np.argsort(train.hashes, kind="stable")
-    rows = np.flatnonzero(exact)[:1]
-    places = [
-        [(1, int(row)), (0, int(order[np.searchsorted(train.hashes[order], test.hashes[row])]))]
-        for row in rows
-    ]
-    places += [
-        [(1, int(row)), (0, int(near.best[len(train) + row, 1]))]
-        for row in np.flatnonzero(twins)[: 2 - len(places)]
-    ]
+    rows = np.flatnonzero(exact)[:LISTED]
+    first = order[np.searchsorted(train.hashes, test.hashes[rows], sorter=order)]
+    same = [[(1, int(row)), (0, int(other))] for row, other in zip(rows, first, strict=True)]
+    rows = np.flatnonzero(twins)[:LISTED]
+    alike = [[(1, int(row)), (0, int(near.best[len(train) + row, 1]))] for row in rows]
+    places = [*same[:1], *alike[:1], *same[1:], *alike[1:]]
     yield FileFinding(
         "in-both-files",
         SERIOUS if share >= LEAK else CHECK,
         share,
-        f"{' and '.join(told)} of the {n:,} in {test.title} are in {train.title} too ({share:.1%})",
+        f"{' and '.join(told)} of the {n:,} in {test.title} "
+        f"{verb(n_exact + n_near, 'is', 'are')} in {train.title} too ({share:.1%})",
         "scores on them are too high: divide the documents again, copies on one side",
         wording.split("--group", "near"),
-        places=places,
+        places=places[:LISTED],
+        total=n_exact + n_near,
         numbers={"documents": n_exact, "near_copies": n_near, "of": n},
     )
 
@@ -78,8 +77,8 @@ def about_unseen_labels(
         "unseen-labels",
         SERIOUS if mostly else CHECK,
         share,
-        f"{some(len(unseen), 'label')} of {test.title} ({share:.1%} of the occurrences) are not in "
-        f"{train.title}",
+        f"{some(len(unseen), 'label')} of {test.title} ({share:.1%} of the occurrences) "
+        f"{verb(len(unseen), 'is', 'are')} not in {train.title}",
         "check that both files name labels alike, by id or by name: a tagger cannot find labels "
         "that it has not seen"
         if mostly

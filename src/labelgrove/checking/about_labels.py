@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,17 +11,20 @@ from scipy.sparse import csr_array
 
 from labelgrove.checking.companions import companions
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
+from labelgrove.checking.findings import CHECK, LISTED, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.spelling import Spelling, spellings
 from labelgrove.checking.wording import Wording, names_of, some, verb
 
 MANY_BARE = 0.2  # share of documents without labels from which on they are serious
 EVERYWHERE = 0.98  # of all documents: a label that tells nothing
 LISTS = 0.1  # share of labels that look like several
-SINGLE = 0.25  # share of labels with one document
+SINGLE = 0.25  # share of labels with one document, or with few
+FEW = 5  # documents: a label with fewer is hard to learn
 TOGETHER = 0.1  # share of the rarer label's documents that have both, so both are meant
 MARKS = (";", "|")
 SHOWN = 3
+EMPTY = {"n/a", "#n/a", "na", "nan", "none", "null", "nil", "-", "--", "–", "—", "?", "."}
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d)?)?|\d\d?([./])\d\d?\3\d{4}")
 
 
 def spelled_alike(Y: csr_array, ids: Sequence[str], language: str | None) -> list[Spelling]:
@@ -74,20 +78,14 @@ def about_spellings(
             " and ".join(f"'{ids[i]}' ({counts[i]:,})" for i in (each.label, each.other))
             for each in part[:SHOWN]
         ]
-        train = wording.command(
-            "check",
-            wording.train,
-            *([wording.test] if wording.test else []),
-            "--merge-out",
-            "merges.tsv",
-        )
+        advice, command = wording.merging()
         yield FileFinding(
             kind,
             level,
             float(sum(counts[each.label] for each in part) / max(counts.sum(), 1)),
             f"{some(len(part), 'label')} {verb(len(part), *verbs)} {what}",
-            "write a file of them, delete the lines that are wrong, train with --merge merges.tsv",
-            train,
+            advice,
+            command,
             examples=shown,
             numbers={"labels": len(part)},
         )
@@ -106,7 +104,9 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
             f"{some(len(bare), 'document')} of {facts.title} ({share:.1%}) "
             f"{verb(len(bare), 'has', 'have')} no labels",
             "they count as having none of the labels; leave them out if nobody has labelled them",
-            places=wording.places(facts, bare[:1].tolist()),
+            places=wording.places(facts, bare),
+            shown=1,
+            total=len(bare),
             numbers={"file": facts.name, "documents": len(bare)},
         )
     counts = np.bincount(facts.Y.indices, minlength=len(ids))
@@ -125,6 +125,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
                 examples=[names_of(lists, 2)],
                 numbers={"file": facts.name, "labels": len(lists)},
             )
+    yield from _about_no_labels(facts, ids, counts, used.tolist())
     everywhere = used[counts[used] >= EVERYWHERE * n]
     if len(everywhere) and n >= 20:
         yield FileFinding(
@@ -141,8 +142,39 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
         )
 
 
+def _about_no_labels(
+    facts: FileFacts, ids: Sequence[str], counts: NDArray[np.int64], used: Sequence[int]
+) -> Iterator[FileFinding]:
+    """Find what stands where a label is missing, and dates; ``used`` are numbers of labels."""
+    for kind, what, advice, odd in (
+        (
+            "placeholders",
+            ("seems to stand for no label", "seem to stand for no label"),
+            "a tagger would learn them as labels: empty these cells",
+            [each for each in used if ids[each].strip().casefold() in EMPTY],
+        ),
+        (
+            "dates",
+            ("looks like a date", "look like dates"),
+            "check that the columns of these rows have not shifted",
+            [each for each in used if DATE.fullmatch(ids[each].strip())],
+        ),
+    ):
+        if odd:
+            names = [ids[each] for each in odd]
+            yield FileFinding(
+                kind,
+                CHECK,
+                float(counts[odd].sum() / max(counts.sum(), 1)),
+                f"{some(len(odd), 'label')} of {facts.title} {verb(len(odd), *what)}",
+                advice,
+                examples=["; ".join(f"'{ids[i]}' ({counts[i]:,})" for i in odd[:SHOWN])],
+                numbers={"file": facts.name, "labels": names[:LISTED]},
+            )
+
+
 def about_frequencies(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:
-    """Tell of labels with one document only."""
+    """Tell of labels with one document only, or else of those with few."""
     counts = np.bincount(facts.Y.indices, minlength=len(ids))
     n_labels, single = int((counts > 0).sum()), np.flatnonzero(counts == 1)
     if len(single) >= SINGLE * n_labels and n_labels > 1:
@@ -156,6 +188,19 @@ def about_frequencies(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFind
             "can be found in the text, and 'split' keeps documents of rare labels on both sides",
             examples=[names_of(ids[label] for label in single.tolist())],
             numbers={"labels": len(single)},
+        )
+        return
+    few = np.flatnonzero((counts > 0) & (counts < FEW))
+    if len(few) >= SINGLE * n_labels and n_labels > 1:
+        yield FileFinding(
+            "few-documents",
+            NOTE,
+            len(few) / n_labels,
+            f"{len(few):,} of the {n_labels:,} labels ({len(few) / n_labels:.0%}) have fewer than "
+            f"{FEW} documents",
+            "little can be learned from so few; names of the labels (--labels) help to find them",
+            examples=[names_of(ids[label] for label in few.tolist())],
+            numbers={"labels": len(few)},
         )
 
 

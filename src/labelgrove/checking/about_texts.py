@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.checking.facts import FileFacts
+from labelgrove.checking.facts import NO_ID, FileFacts
 from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
 from labelgrove.checking.wording import Wording, some, verb
 from labelgrove.text.copies import BLANK
 from labelgrove.text.language import NO_LANGUAGE
 
-SHOWN = 2  # documents of a finding
 MANY = 0.01  # share of documents from which on a fault is serious
 MANY_BLANK = 0.05
 COPIES = 0.01  # share of copies from which on they are worth a line
@@ -59,7 +58,8 @@ def about_reading(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
                 share,
                 f"{some(len(rows), 'text')} of {facts.title} {verb(len(rows), *verbs)} {title}",
                 advice,
-                places=wording.places(facts, rows[:SHOWN]),
+                places=wording.places(facts, rows),
+                total=len(rows),
                 numbers={"file": facts.name, "documents": len(rows)},
             )
 
@@ -76,8 +76,28 @@ def about_texts(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
             f"{some(len(blank), 'document')} of {facts.title} "
             f"{verb(len(blank), 'has', 'have')} no text",
             "a model learns nothing from them: name another column (--text-field), or remove them",
-            examples=[f"{wording.place(facts, row)}" for row in blank[:SHOWN].tolist()],
+            places=wording.places(facts, blank),
+            total=len(blank),
             numbers={"file": facts.name, "documents": len(blank)},
+        )
+
+
+def about_ids(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
+    """Find documents with the id of another one."""
+    known = np.flatnonzero(facts.ids != NO_ID)
+    pairs = _repeated(facts.ids, known)
+    if len(pairs):
+        yield FileFinding(
+            "same-ids",
+            CHECK,
+            len(pairs) / len(facts),
+            f"{some(len(pairs), 'row')} of {facts.title} {verb(len(pairs), 'has', 'have')} the id "
+            "of another row",
+            "results and feedback name documents by their ids: give each its own, or name another "
+            "column (--id-field)",
+            places=wording.pairs(facts, pairs),
+            total=len(pairs),
+            numbers={"file": facts.name, "documents": len(pairs)},
         )
 
 
@@ -127,13 +147,7 @@ def about_copies(
         Of the advice.
     """
     n = len(facts)
-    real = facts.hashes != BLANK
-    order = np.argsort(facts.hashes, kind="stable")
-    order = order[real[order]]
-    again = np.flatnonzero(facts.hashes[order[1:]] == facts.hashes[order[:-1]])
-    copies = order[again + 1]
-    pairs = np.stack([order[again], copies], axis=1)
-    pairs = pairs[np.argsort(copies)]  # the first in the file come first
+    pairs = _repeated(facts.hashes, np.flatnonzero(facts.hashes != BLANK))
     sets = _label_sets(facts)
     other = pairs[sets[pairs[:, 0]] != sets[pairs[:, 1]]]
     if len(other):
@@ -145,10 +159,11 @@ def about_copies(
             f"{some(len(other), 'text')} of {facts.title} "
             f"{verb(len(other), 'occurs', 'occur')} again, with other labels",
             "a model cannot learn both: keep the right row of each, or one row with all labels",
-            places=wording.pairs(facts, other[:SHOWN]),
+            places=wording.pairs(facts, other),
+            total=len(other),
             numbers={"file": facts.name, "documents": len(other)},
         )
-    if len(copies) - len(other) >= COPIES * n:
+    if len(pairs) - len(other) >= COPIES * n:
         same = pairs[sets[pairs[:, 0]] == sets[pairs[:, 1]]]
         yield FileFinding(
             "copies",
@@ -157,7 +172,8 @@ def about_copies(
             f"{some(len(same), 'row')} of {facts.title} "
             f"{verb(len(same), 'repeats', 'repeat')} another row, with the same labels",
             "copies count twice in training: remove them",
-            places=wording.pairs(facts, same[:SHOWN]),
+            places=wording.pairs(facts, same),
+            total=len(same),
             numbers={"file": facts.name, "documents": len(same)},
         )
     exact = np.zeros(n, np.bool_)
@@ -173,7 +189,8 @@ def _about_near_copies(
     mine = slice(first, first + n)
     twins = np.flatnonzero((near.best[mine, 0] >= 0) & real & ~exact)
     if len(twins) >= NEAR * n:
-        shown = twins[np.argsort(near.similarity[mine, 0][twins], kind="stable")[:1]]
+        least = twins[np.argmin(near.similarity[mine, 0][twins])]
+        order = np.concatenate([[least], twins[twins != least]])
         yield FileFinding(
             "near-copies",
             NOTE,
@@ -183,10 +200,23 @@ def _about_near_copies(
             "a test set drawn at random would hold copies of training texts: keep them together",
             wording.split("--group", "near"),
             places=wording.pairs(
-                facts, np.stack([shown, near.best[mine, 0][shown] - first], axis=1)
+                facts, np.stack([order, near.best[mine, 0][order] - first], axis=1)
             ),
+            shown=1,
+            total=len(order),
             numbers={"file": facts.name, "documents": len(twins)},
         )
+
+
+def _repeated(hashes: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return pairs of rows with equal hashes, the first in the file first; shape (m, 2).
+
+    Each row that repeats others stands behind the last one before it.
+    """
+    order = rows[np.argsort(hashes[rows], kind="stable")]
+    again = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    pairs = np.stack([order[again], order[again + 1]], axis=1)
+    return pairs[np.argsort(pairs[:, 1])]
 
 
 def _label_sets(facts: FileFacts) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,16 @@ from labelgrove.checking.about_labels import (
 )
 from labelgrove.checking.about_texts import (
     about_copies,
+    about_ids,
     about_languages,
     about_reading,
     about_texts,
 )
+from labelgrove.checking.documents import with_documents
 from labelgrove.checking.facts import FileFacts, LabelNumbers, read_facts
-from labelgrove.checking.findings import SERIOUS, FileFinding, Place, by_weight
+from labelgrove.checking.findings import SERIOUS, FileFinding, by_weight
 from labelgrove.checking.near_copies import near_copies
-from labelgrove.checking.wording import Wording, shortened
+from labelgrove.checking.wording import Wording, some
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.corpus import Corpus
 from labelgrove.corpus.merging import as_cell
@@ -75,9 +77,9 @@ class FileSummary:
         language = next(iter(self.languages), None)
         spoken = f", {language} {self.languages[language]:.0%}" if language else ""
         return (
-            f"{self.name}: {self.documents:,} documents, {self.labels:,} labels "
-            f"({self.labels_per_document:.1f} each), {self.words[0]:,} words in the middle text, "
-            f"{self.words[1]:,} in the longest{spoken}"
+            f"{self.name}: {some(self.documents, 'document')}, {some(self.labels, 'label')} "
+            f"({self.labels_per_document:.1f} each), {some(self.words[0], 'word')} in the median "
+            f"text, {self.words[1]:,} in the longest{spoken}"
         )
 
 
@@ -141,11 +143,12 @@ def check(
     test: Corpus | None = None,
     *,
     options: Sequence[str] = (),
+    merges: str | None = None,
     progress: Progress | None = None,
 ) -> Check:
     """Look for what would spoil a training or its scores.
 
-    Each file is read once, and once more up to the last document that is shown. Memory holds
+    Each file is read once, and once more up to the last document that is named. Memory holds
     some 200 bytes a document.
 
     Parameters
@@ -154,6 +157,8 @@ def check(
         The files; a single one is called ``train``.
     options
         Options of the command line by which they are read, for the commands that are proposed.
+    merges
+        The file that the labels to merge will be written to, for advice; None if there is none.
     progress
         Where progress is shown.
 
@@ -173,7 +178,7 @@ def check(
         each.Y.resize((len(each), len(numbers.ids)))
         if len({Path(other.name).name for other in facts}) == len(facts):
             each.title = Path(each.name).name
-    wording = Wording(train.name, None if test is None else test.name, options)
+    wording = Wording(train.name, None if test is None else test.name, options, merges)
     progress.say("comparing texts and labels")
     languages = [_languages(each) for each in facts]
     language = next(iter(languages[0].items()), ("", 0.0))
@@ -197,7 +202,7 @@ def check(
             _summary(each, corpus, shares)
             for each, corpus, shares in zip(facts, corpora, languages, strict=True)
         ],
-        by_weight(_with_texts(findings, corpora, facts)),
+        by_weight(with_documents(findings, corpora, facts)),
         [
             (
                 ids[each.label],
@@ -221,6 +226,7 @@ def _about_each(
     for number, (each, shares) in enumerate(zip(facts, languages, strict=True)):
         yield from about_reading(each, wording)
         yield from about_texts(each, wording)
+        yield from about_ids(each, wording)
         yield from about_languages(each, shares)
         yield from about_labels(each, ids, wording)
         if number == 0:
@@ -259,48 +265,3 @@ def _summary(facts: FileFacts, corpus: Corpus, languages: Mapping[str, float]) -
 
 def _shown(mark: str) -> str:
     return "tabs" if mark == "\t" else f"'{mark}'"
-
-
-def _with_texts(
-    findings: Sequence[FileFinding], corpora: Sequence[Corpus], facts: Sequence[FileFacts]
-) -> list[FileFinding]:
-    """Return findings with the texts of the documents that show them."""
-    wanted: list[set[int]] = [set() for _ in corpora]
-    for finding in findings:
-        for places in finding.places:
-            for file, row in places:
-                wanted[file].add(row)
-    texts: dict[tuple[int, int], str] = {}
-    for file, corpus in enumerate(corpora):
-        left = len(wanted[file])
-        for row, document in enumerate(corpus if left else ()):
-            if row in wanted[file]:
-                texts[file, row] = shortened(document.text)
-                left -= 1
-                if not left:
-                    break
-    return [
-        replace(
-            finding,
-            examples=[
-                *finding.examples,
-                *(_shown_texts(places, texts, facts) for places in finding.places),
-            ],
-        )
-        for finding in findings
-    ]
-
-
-def _shown_texts(
-    places: Sequence[Place], texts: Mapping[Place, str], facts: Sequence[FileFacts]
-) -> str:
-    """Return where a document or a pair of them is, and how the texts begin."""
-    across = len({file for file, _ in places}) > 1
-    named = [
-        f"document {facts[file].positions[row]:,}" + (f" of {facts[file].title}" if across else "")
-        for file, row in places
-    ]
-    begin = [texts[place] for place in places]
-    if len(set(begin)) == 1:
-        return f"{' and '.join(named)}: '{begin[0]}'"
-    return " and ".join(f"{name}: '{text}'" for name, text in zip(named, begin, strict=True))

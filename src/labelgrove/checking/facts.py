@@ -28,6 +28,7 @@ NEW_WORDS = 100_000  # different ones that are counted by name
 # UTF-8 that was read as windows-1252, such as "Ã¼" for "ü" and "â€™" for an apostrophe
 _TWICE_ENCODED = re.compile("[ÃÂ][\u0080-\u00bf\u0152-\u017e\u02c6-\u02dc\u2013-\u2122]|â€")
 REPLACED = "\ufffd"
+NO_ID = -1  # no hash of Python is
 
 
 @dataclass
@@ -51,6 +52,8 @@ class FileFacts:
     replaced, twice_encoded
         Numbers of documents whose text has a replacement character, or letters that were
         decoded twice.
+    ids
+        Hashes of the documents' ids within this process, -1 for none, shape (n,).
     sample
         Some hundred of the texts, chosen by their hashes.
     skipped, first_bad
@@ -75,6 +78,7 @@ class FileFacts:
     positions: NDArray[np.int64]
     replaced: list[int]
     twice_encoded: list[int]
+    ids: NDArray[np.int64]
     sample: list[str]
     skipped: int
     first_bad: BadRowError | None
@@ -159,6 +163,7 @@ def read_facts(
         np.array(reader.positions, np.int64),
         reader.replaced,
         reader.twice_encoded,
+        np.array(reader.ids, np.int64),
         reader.sample(),
         corpus.skipped,
         corpus.first_bad,
@@ -176,7 +181,7 @@ class _Reader:
     """Texts of a corpus; what is not about words is collected on the way."""
 
     def __init__(self, corpus: Corpus, labels: LabelNumbers, progress: Progress) -> None:
-        self.hashes, self.positions = array("Q"), array("q")
+        self.hashes, self.positions, self.ids = array("Q"), array("q"), array("q")
         self.replaced: list[int] = []
         self.twice_encoded: list[int] = []
         self._corpus, self._labels, self._progress = corpus, labels, progress
@@ -190,6 +195,7 @@ class _Reader:
             text, hashed = document.text, text_hash(document.text)
             self.hashes.append(hashed)
             self.positions.append(self._corpus.position or number + 1)
+            self.ids.append(hash(document.id) if document.id else NO_ID)
             self._numbers.extend(self._labels.of(document.labels))
             self._ends.append(len(self._numbers))
             if not text.isascii():

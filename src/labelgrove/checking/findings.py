@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 SERIOUS, CHECK, NOTE = "serious", "check", "note"
 LEVELS = (SERIOUS, CHECK, NOTE)
 Place = tuple[int, int]  # the file, 0 or 1, and the number of a document
+LISTED = 1000  # documents, or pairs of them, that a finding names
+
+
+class NamedDocument(NamedTuple):
+    """A document as a reader finds it.
+
+    Parameters
+    ----------
+    file
+        What findings call its file.
+    document
+        The row of the file, from 1, without the header and empty rows.
+    id
+        Its id, None if it has none.
+    """
+
+    file: str
+    document: int
+    id: str | None
 
 
 @dataclass(frozen=True)
@@ -33,8 +52,13 @@ class FileFinding:
     examples
         Lines that show it.
     places
-        Documents that show it: their texts are put behind the examples, those of a pair in one
-        line.
+        The documents that it concerns, or pairs of them; 1,000 at most.
+    shown
+        So many of these are shown with their texts, behind the examples, a pair in one line.
+    documents
+        The same documents as ``places``, named.
+    total
+        How many there are, also beyond the 1,000.
     numbers
         The figures, for JSON.
     """
@@ -47,6 +71,9 @@ class FileFinding:
     command: str = ""
     examples: Sequence[str] = ()
     places: Sequence[Sequence[Place]] = ()
+    shown: int = 2
+    documents: Sequence[Sequence[NamedDocument]] = ()
+    total: int = 0
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
@@ -59,7 +86,13 @@ class FileFinding:
             "command": self.command or None,
             "examples": list(self.examples),
             **self.numbers,
+            **self._places(),
         }
+
+    def _places(self) -> dict[str, Any]:
+        """Return the documents for JSON; nothing where a finding is not about documents."""
+        places = [[each._asdict() for each in one] for one in self.documents]
+        return {"places": places} if places else {}
 
 
 def by_weight(findings: Sequence[FileFinding]) -> list[FileFinding]:

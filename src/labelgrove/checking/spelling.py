@@ -28,6 +28,10 @@ PLURALS: dict[str, tuple[tuple[str, str], ...]] = {
     "fi": (("t", ""),),
 }
 USUAL = PLURALS["en"]
+AND = {  # what "&" is read as
+    **{"en": "and", "fr": "et", "es": "y", "pt": "e", "nl": "en", "de": "und", "it": "e"},
+    **{"sv": "och", "fi": "ja"},
+}
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def spellings(
     for number, label in enumerate(ids):
         by_key[key(label)].append(number)
     by_key.pop("", None)
+    _read_ampersands(by_key, ids, AND.get(language or "", AND["en"]))
     groups: dict[str, list[int]] = defaultdict(list)
     singulars = _singulars(by_key, PLURALS.get(language or "", USUAL), apart)
     for each, numbers in by_key.items():
@@ -111,6 +116,18 @@ def key(label: str) -> str:
         or (0 < i < len(text) - 1 and (text[i - 1].isdigit() or text[i + 1].isdigit()))
     ]
     return "".join(kept).strip()
+
+
+def _read_ampersands(by_key: dict[str, list[int]], ids: Sequence[str], word: str) -> None:
+    """Put a label with "&" to the labels that have the word for it there, if there are any."""
+    for each in [each for each, numbers in by_key.items() if any("&" in ids[n] for n in numbers)]:
+        for number in [number for number in by_key[each] if "&" in ids[number]]:
+            spelled = key(ids[number].replace("&", f" {word} "))
+            if spelled in by_key and spelled != each:
+                by_key[each].remove(number)
+                by_key[spelled].append(number)
+        if not by_key[each]:
+            del by_key[each]
 
 
 def _singulars(
@@ -153,4 +170,5 @@ def _reason(label: str, other: str) -> str:
         return "spaces" if one == two else "case"
     if folded(label).replace(" ", "") == folded(other).replace(" ", ""):
         return "spaces"
-    return "punctuation" if key(label) == key(other) else "number"
+    same = key(label) == key(other) or ("&" in label) != ("&" in other)
+    return "punctuation" if same else "number"

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.checking.facts import FileFacts
-from labelgrove.checking.findings import Place
+from labelgrove.checking.findings import LISTED, Place
 
 TEXT = 70  # characters of a text that are shown
 NAME = 60
 
 
-def some(number: int, one: str) -> str:
+def some(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else one + 's'}"
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def verb(number: int, one: str, many: str) -> str:
@@ -55,29 +55,41 @@ class Wording:
         The files; ``test`` is None if there is one only.
     options
         Options of the command line by which they are read.
+    merges
+        The file that labels to merge are written to; None if there is none.
     """
 
     train: str
     test: str | None = None
     options: Sequence[str] = ()
+    merges: str | None = None
 
     def command(self, name: str, *arguments: str) -> str:
         """Return a command of ours as it is typed."""
         return shlex.join(["labelgrove", name, *arguments, *self.options])
+
+    def merging(self) -> tuple[str, str]:
+        """Return how to merge labels, and the command that comes first; empty if it has run."""
+        file = self.merges or "merges.tsv"
+        advice = f"delete the lines that are wrong, train with --merge {shlex.quote(file)}"
+        if self.merges:
+            return f"look through {file}, {advice}", ""
+        files = [self.train, *([] if self.test is None else [self.test])]
+        command = self.command("check", *files, "--merge-out", file)
+        return f"write a file of them, {advice}", command
 
     def split(self, *more: str) -> str:
         """Return the command that divides the documents of all files."""
         files = [self.train, *([] if self.test is None else [self.test])]
         return self.command("split", *files, *more, "--out", "parts")
 
-    def place(self, facts: FileFacts, row: int) -> str:
-        """Return where a document is."""
-        return f"document {facts.positions[row]:,} of {facts.title}"
-
-    def places(self, facts: FileFacts, rows: Sequence[int]) -> list[list[Place]]:
-        """Return documents whose texts are to be shown."""
-        return [[(facts.number, int(row))] for row in rows]
+    def places(
+        self, facts: FileFacts, rows: Sequence[int] | NDArray[np.integer]
+    ) -> list[list[Place]]:
+        """Return documents of a file that are to be named, the first 1,000."""
+        return [[(facts.number, int(row))] for row in rows[:LISTED]]
 
     def pairs(self, facts: FileFacts, pairs: NDArray[np.integer]) -> list[list[Place]]:
-        """Return pairs of documents of a file, shape (m, 2), to be shown side by side."""
-        return [[(facts.number, int(one)), (facts.number, int(two))] for one, two in pairs]
+        """Return the first 1,000 of m pairs of documents of a file, shape (m, 2)."""
+        number = facts.number
+        return [[(number, int(one)), (number, int(two))] for one, two in pairs[:LISTED]]

@@ -52,6 +52,7 @@ def check(
     from dataclasses import replace
 
     from labelgrove.checking.check import check as look
+    from labelgrove.checking.wording import some
 
     json_file.check(json_to)
     options.check_output("--report", report)
@@ -60,7 +61,8 @@ def check(
     tolerant = replace(reading, skip_bad=True)
     corpus = tolerant.open(source, progress=progress)
     held = tolerant.open(test, progress=progress) if test else None
-    found = look(corpus, held, options=reading.words(), progress=progress)
+    merges = None if merge_out is None else str(merge_out)
+    found = look(corpus, held, options=reading.words(), merges=merges, progress=progress)
     json_file.write(json_to, found.record())
     if merge_out is not None:
         options.write_output(merge_out, found.merge_file())
@@ -71,8 +73,10 @@ def check(
         options.write_output(report, check_page(found, command))
     if not json_file.alone(json_to):
         _show(found)
+        if report is None and any(each.total > each.shown for each in found.findings):
+            show("--report FILE.html and --json FILE name all documents of a finding, up to 1,000")
         if merge_out is not None:
-            show(f"{len(found.merges):,} labels to merge: written to {merge_out}")
+            show(f"{some(len(found.merges), 'label')} to merge: written to {merge_out}")
         if report is not None:
             show(f"written to {report}")
     if strict and found.serious:

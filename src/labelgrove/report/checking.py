@@ -62,7 +62,26 @@ def _finding(finding: FileFinding) -> str:
     parts = [f"<h3>{text(finding.title)}</h3>"]
     if finding.examples:
         parts.append(listed(finding.examples))
+    if finding.total > finding.shown:
+        parts.append(_documents(finding))
     parts.append(paragraph(finding.advice))
     if finding.command:
         parts.append(f"<pre><code>{text(finding.command)}</code></pre>")
     return "\n".join(parts)
+
+
+def _documents(finding: FileFinding) -> str:
+    """Return the documents that a finding names as a table that can be opened."""
+    first = finding.documents[0]
+    names = [f"document of {each.file}" for each in first]
+    if len({*names}) < len(names) or len(names) == 1:
+        names = ["document", "like document"][: len(names)]
+    columns = [column for name in names for column in (name, "id")]
+    rows = [
+        [cell for each in one for cell in (f"{each.document:,}", each.id or "–")]
+        for one in finding.documents
+    ]
+    n, total = len(rows), several(finding.total, "pair" if len(first) > 1 else "document")
+    title = f"All {total}" if n == finding.total else f"The first {n:,} of {total}"
+    table = Table(columns, rows, words=len(columns)).html()
+    return f"<details><summary>{text(title)}</summary>\n{table}</details>"
