@@ -64,7 +64,7 @@ def test_a_rare_label_is_told_to_be_one(train, tmp_path):
     rows[9]["labels"].append("single")
     rare.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "rare.review.jsonl"
-    called("audit", rare, "--out", out, "--least-wrong", "0.01", "-q")
+    called("audit", rare, "--out", out, "--least-wrong", "1e-9", "-q")
     why = {}
     for item in read_review(out):
         for suggestion in item.suggestions:

@@ -14,7 +14,7 @@ from labelgrove.tagger.audit import AuditOptions, find_suggestions
 from labelgrove.tagger.audit.companions import SMOOTHING, LabelCompanions
 from labelgrove.tagger.audit.evidence import LabelPairs
 from labelgrove.tagger.audit.folds import near_copies
-from labelgrove.tagger.audit.suspicions import Suspicion, Suspicions, in_turn
+from labelgrove.tagger.audit.suspicions import Suspicion, Suspicions, _right_if_given, in_turn
 
 
 def nearest(*similar, n=20):
@@ -135,3 +135,35 @@ def test_texts_that_come_twice_and_empty_ones_are_suggested_once_or_never(tmp_pa
     assert texts[0] in shown
     assert " " not in shown
     assert found.hidden > 0
+
+
+def test_given_labels_are_right_as_bayes_rule_says():
+    """100 documents, labels of 30, 10 and 0; 3% of what is given is a mistake.
+
+    40 given labels are 40 / 3 a label, so a mistake strikes a pair of the first label with
+    0.03 * (40 / 3 + 30) / 200 = 0.0065 and one of the second with 0.0035.
+    """
+    Y = csr_array(np.repeat([[1, 1, 0], [1, 0, 0], [0, 0, 0]], [10, 20, 70], axis=0))
+    probable, labels = np.array([0.01, 0.5, 0.0, 0.2]), np.array([0, 1, 0, 2])
+    found = _right_if_given(probable, LabelCompanions.of(Y), labels, 0.03)
+    first, second = 0.01 / (0.01 + 0.0065 * 0.99), 0.5 / (0.5 + 0.0035 * 0.5)
+    assert found.tolist() == pytest.approx([first, second, 0.0, 1.0])  # nobody else has the last
+
+
+def test_more_expected_mistakes_make_labels_less_certain(corpus, tmp_path):
+    few, many = (
+        audited(corpus, tmp_path / "models", mistakes=share, least={"missing": 1, "wrong": 0})
+        for share in (0.01, 0.2)
+    )
+    scores = [
+        {(item.text, each.label): each.score for item in found.items for each in item.suggestions}
+        for found in (few, many)
+    ]
+    assert scores[0].keys() == scores[1].keys()
+    assert all(scores[0][key] < scores[1][key] for key in scores[0])
+
+
+def test_what_most_leaves_out_is_counted(corpus, tmp_path):
+    found = audited(corpus, tmp_path / "models", least={"missing": 1, "wrong": 0}, most=5)
+    assert found.wrong == 5
+    assert found.beyond == found.assignments - 5 - found.hidden

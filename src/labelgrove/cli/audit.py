@@ -59,7 +59,15 @@ def audit(
     ] = 0.5,
     least_wrong: Annotated[
         float, typer.Option(help="Least score of a wrong label.", min=0, max=1)
-    ] = 0.9,
+    ] = 0.1,
+    mistakes: Annotated[
+        float,
+        typer.Option(
+            help="Share of the given labels that you expect to be wrong; scores rest on it.",
+            min=0.0001,
+            max=0.5,
+        ),
+    ] = 0.02,
     folds: Annotated[
         int,
         typer.Option(help="How many models are trained; each leaves out its share of FILE.", min=2),
@@ -113,6 +121,7 @@ def audit(
         folds=folds,
         most=most,
         least={"missing": least_missing, "wrong": least_wrong},
+        mistakes=mistakes,
         seed=seed,
         threads=threads,
         features=features,
@@ -226,6 +235,7 @@ def _record(
         "wrong": outcome.wrong,
         "suggested_documents": len(outcome.items),
         "same_text": outcome.hidden,
+        "beyond_most": outcome.beyond,
         "files": [*map(str, files)],
         "seconds": round(seconds, 3),
     }
@@ -257,6 +267,8 @@ def _tell(outcome: AuditOutcome, source: Path, files: list[Path]) -> None:
         f"missing and {outcome.wrong:,} that may be wrong, in "
         f"{several(len(outcome.items), 'document')}"
     )
+    if outcome.beyond:
+        show(f"only the best of each kind are listed: a larger --most adds {outcome.beyond:,}")
     if outcome.hidden:
         show(f"{several(outcome.hidden, 'suggestion')} of texts that come twice are left out")
     for file in files:

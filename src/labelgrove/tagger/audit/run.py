@@ -24,7 +24,7 @@ from labelgrove.models.shares import copies_of
 from labelgrove.tagger.audit.evidence import AuditEvidence
 from labelgrove.tagger.audit.folds import FoldModels, near_copies
 from labelgrove.tagger.audit.reasons import ReasonWriter
-from labelgrove.tagger.audit.suspicions import UNLIKELY, Suspicion, find, in_turn
+from labelgrove.tagger.audit.suspicions import MISTAKES, UNLIKELY, Suspicion, find, in_turn
 from labelgrove.tagger.learning import TrainingTask, new_featurizers, prepare
 
 NEIGHBOURS = 30  # similar documents that vote
@@ -44,6 +44,8 @@ class AuditOptions:
         Suggestions of each kind.
     least
         By kind, the score that a suggestion needs.
+    mistakes
+        Share of the given labels that is expected to be wrong.
     seed
         Of all randomness.
     threads
@@ -55,6 +57,7 @@ class AuditOptions:
     folds: int = 5
     most: int = 1_000
     least: Mapping[str, float] = field(default_factory=lambda: UNLIKELY)
+    mistakes: float = MISTAKES
     seed: int = 0
     threads: int | None = None
     features: Mapping[str, Any] | None = None
@@ -76,6 +79,8 @@ class AuditOutcome:
         Documents that are nearly equal to an earlier one.
     missing, wrong
         Numbers of suggestions.
+    beyond
+        Suggestions that would score high enough, but that more than `AuditOptions.most` beat.
     hidden
         Suggestions that are left out since another document has the same text, or none.
     """
@@ -87,6 +92,7 @@ class AuditOutcome:
     copies: int
     missing: int
     wrong: int
+    beyond: int
     hidden: int
 
 
@@ -148,7 +154,9 @@ def find_suggestions(
     task, models, evidence = gathered.task, gathered.models, gathered.evidence
     X, labels = task.train[0], task.learned.labels
     wanted = np.fromiter((document.text not in settled for document in corpus), np.bool_)
-    found = find(evidence, wanted, options.most, options.least, options.seed, progress)
+    found = find(
+        evidence, wanted, options.most, options.least, options.seed, progress, options.mistakes
+    )
     chosen = [*in_turn(found.of(MISSING), found.of(WRONG))]
     writer = ReasonWriter(evidence, labels, model.name, task.learned.featurizers)
     documents = _documents(corpus, chosen, writer, progress)
@@ -165,6 +173,7 @@ def find_suggestions(
         copies=gathered.copies,
         missing=kinds.count(MISSING),
         wrong=kinds.count(WRONG),
+        beyond=sum(found.passed.values()) - len(chosen),
         hidden=len(chosen) - len(kinds),
     )
 

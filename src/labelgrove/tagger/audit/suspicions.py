@@ -20,7 +20,8 @@ SAMPLE = 20_000  # documents that the judge learns from at most
 ROWS = 400_000  # pairs that it learns from at most
 BLOCK = 2_000  # documents of which it learns at once
 OTHERS = 2.0  # pairs that nothing speaks for, for each label that is given
-UNLIKELY = {MISSING: 0.5, WRONG: 0.9}  # what scores below this is not suggested
+UNLIKELY = {MISSING: 0.5, WRONG: 0.1}  # what scores below this is not suggested
+MISTAKES = 0.02  # share of the given labels that is expected to be wrong
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Suspicion:
     kind
         ``"missing"`` or ``"wrong"``.
     score
-        Of a missing label how probable it is, of a wrong one how improbable.
+        How probable it is that the label is missing, or wrong.
     """
 
     document: int
@@ -58,6 +59,7 @@ class Suspicions:
         self._most, self._least = most, least
         empty = np.empty(0, np.int64)
         nothing = empty, empty, np.empty(0, np.float64)
+        self.passed = dict.fromkeys((MISSING, WRONG), 0)  # pairs with the score that they need
         self._best = dict.fromkeys((MISSING, WRONG), nothing)
 
     def add(self, pairs: LabelPairs, chances: Mapping[str, NDArray[np.float64]]) -> None:
@@ -75,6 +77,7 @@ class Suspicions:
             (WRONG, pairs.given, 1.0 - chances[WRONG]),
         ):
             fits = fits & (scores >= self._least[kind])
+            self.passed[kind] += int(fits.sum())
             texts, labels, old = self._best[kind]
             texts = np.concatenate([texts, pairs.texts[fits]])
             labels = np.concatenate([labels, pairs.labels[fits]])
@@ -100,6 +103,7 @@ def find(
     least: Mapping[str, float],
     seed: int,
     progress: Progress,
+    mistakes: float = MISTAKES,
 ) -> Suspicions:
     """Judge all pairs that may be wrong or missing, and return the best.
 
@@ -120,6 +124,8 @@ def find(
         Of the documents and pairs that the judge learns from.
     progress
         Where it is shown.
+    mistakes
+        Share of the given labels that is expected to be wrong.
     """
     scores = evidence.scores
     found = Suspicions(most, least)
@@ -132,10 +138,38 @@ def find(
                 rows = own[part]
                 pairs = evidence.pairs(rows, evidence.candidates(rows), companions)
                 chances = judge.chances(pairs.table)
-                chances[WRONG][companions.counts[pairs.labels] == 0] = 1.0
+                chances[WRONG] = _right_if_given(chances[WRONG], companions, pairs.labels, mistakes)
                 found.add(pairs, chances)
                 shown.advance(len(rows))
     return found
+
+
+def _right_if_given(
+    probable: NDArray[np.float64],
+    companions: LabelCompanions,
+    labels: NDArray[np.int64],
+    mistakes: float,
+) -> NDArray[np.float64]:
+    """Return how probable given labels are right, by Bayes' rule, shape (m,).
+
+    A label that the judge finds improbable was given nonetheless, which speaks for it: mistakes are
+    rare too. Half of them are expected to strike all labels alike, half of them frequent ones.
+
+    Parameters
+    ----------
+    probable
+        How probable the judge finds each label, not knowing that it is given, shape (m,).
+    companions
+        Of the documents that the judge learned from.
+    labels
+        Numbers of the labels, shape (m,).
+    mistakes
+        Share of the given labels that is expected to be wrong.
+    """
+    counts = companions.counts
+    by_mistake = mistakes * (counts.mean() + counts[labels]) / (2 * max(companions.documents, 1))
+    right = probable / np.maximum(probable + by_mistake * (1.0 - probable), 1e-12)
+    return np.where(counts[labels] == 0, 1.0, right)
 
 
 def _judges(evidence: AuditEvidence, seed: int) -> list[LabelJudge]:
