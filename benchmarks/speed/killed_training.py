@@ -236,10 +236,11 @@ def _content(folder: Path) -> dict[str, Any]:
 
 
 def _timeless(value: Any) -> Any:
-    """Return a value of JSON without times, and the checksums of files that hold some."""
+    """Return a value of JSON without times, sizes and checksums."""
     if isinstance(value, list):
         return [_timeless(each) for each in value]
     if isinstance(value, dict):
-        leave = ("created", "checksum", "seconds")
+        # sizes and checksums are those of files that are compared themselves
+        leave = ("created", "checksum", "seconds", "bytes", "sha256")
         return {key: _timeless(each) for key, each in value.items() if key not in leave}
     return value
