@@ -43,6 +43,22 @@ def test_stems_are_taken_where_they_help(tmp_path):
     assert again.score(new, truth) > plain.score(new, truth) + 0.05
 
 
+def test_the_language_is_named_where_stems_are_no_better():
+    texts = [f"Der Wind weht über das Meer und das Land {i}" for i in range(300)]
+    labels = [["gerade" if i % 2 else "ungerade"] for i in range(300)]
+    tagger, said = fitted(texts, labels)
+    assert "German: words as they are, since word stems rank labels no better: held-out" in said
+    assert tagger.learned_.featurizers["text"].analyzer == "word"
+
+
+def test_texts_in_several_languages_are_told_so():
+    german, finnish_ones = "Der Wind weht über das Meer", "Tuuli puhaltaa meren yli maalle"
+    texts = [f"{german if i % 2 else finnish_ones} {i}" for i in range(300)]
+    said = fitted(texts, [["a"], ["b"]] * 150)[1]
+    assert "most texts are in no one language that is recognised (" in said
+    assert "de 5" in said or "fi 5" in said
+
+
 def test_a_grove_reads_names_by_the_same_stems():
     tagger = fitted(*finnish(), "grove")[0]
     analyzers = {part.analyzer for part in tagger.learned_.featurizers.values()}

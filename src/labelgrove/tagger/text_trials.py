@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -85,7 +85,7 @@ def choose_text_settings(
     trials = _Trials(documents, {**given, "threads": threads}, seed, threads)
     if not trials.can_be_judged:
         return {}
-    chosen = trials.improve(_candidates(trials.texts, wanted), progress)
+    chosen = trials.improve(_candidates(trials.texts, wanted, progress), progress)
     by_view = {
         view: {name: value for name, value in chosen.items() if name in names}
         for view, names in left_open.items()
@@ -131,10 +131,14 @@ def settings_left_open(
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Settings that are tried instead of the best so far, and the words that tell of them."""
+    """Settings that are tried instead of the best so far, and the words that tell of them.
+
+    ``otherwise`` tells that they were no better; empty where nobody asks.
+    """
 
     settings: Settings
     words: str
+    otherwise: str = ""
 
 
 class _Trials:
@@ -171,10 +175,13 @@ class _Trials:
                 shown.advance(len(tried))
                 candidate, found = max(tried, key=lambda pair: float(pair[1].mean()))
                 gain = found - score
+                was, now = 100 * score.mean(), 100 * found.mean()
                 if gain.mean() > gain.std() / math.sqrt(len(gain)) > 0:
-                    was, now = 100 * score.mean(), 100 * found.mean()
                     progress.say(f"{candidate.words}: held-out nDCG@5 {was:.1f} -> {now:.1f}")
                     best, score = {**best, **candidate.settings}, found
+                elif candidate.otherwise:
+                    figures = f"held-out nDCG@5 {was:.1f}, with stems {now:.1f}"
+                    progress.say(f"{candidate.otherwise}: {figures}")
         return best
 
     def _scores(self, settings: Settings) -> NDArray[np.float64]:
@@ -201,16 +208,13 @@ def _some(corpus: Corpus, held_out: float, seed: int) -> list[Document]:
         return []
 
 
-def _candidates(texts: list[str], wanted: Iterable[str]) -> Iterable[list[_Candidate]]:
+def _candidates(
+    texts: list[str], wanted: Iterable[str], progress: Progress
+) -> Iterator[list[_Candidate]]:
     """Yield what is tried in each step."""
-    from labelgrove.text.language import detect_language
-    from labelgrove.text.snowball import stemmed_language
-
     wanted = set(wanted)
-    code = detect_language(texts) if "analyzer" in wanted else None
-    if language := stemmed_language(code or ""):
-        words = f"{language.name}: word stems instead of words"
-        yield [_Candidate({"analyzer": f"snowball:{language.code}"}, words)]
+    if "analyzer" in wanted and (stems := _stems(texts, progress)):
+        yield [stems]
     if "first_line" in wanted and 2 * sum("\n" in text for text in texts) >= len(texts):
         yield [
             _Candidate({"first_line": n}, f"words of the first line count {n} times")
@@ -221,3 +225,27 @@ def _candidates(texts: list[str], wanted: Iterable[str]) -> Iterable[list[_Candi
             _Candidate({"fade_after": n}, f"later words count less (fade_after={n:g})")
             for n in FADES
         ]
+
+
+def _stems(texts: list[str], progress: Progress) -> _Candidate | None:
+    """Return the stems of the texts' language, or say why there are none."""
+    from labelgrove.text.language import NO_LANGUAGE, language_shares, main_language
+    from labelgrove.text.snowball import stemmed_language
+
+    shares = language_shares(texts)
+    code = main_language(shares)
+    if code is None:
+        first = [f"{each} {shares[each]:.0%}" for each in islice(shares, 3) if each != NO_LANGUAGE]
+        if first:
+            said = "most texts are in no one language that is recognised"
+            progress.say(f"{said} ({', '.join(first)}): words are taken as they are")
+        return None
+    language = stemmed_language(code)
+    if language is None:
+        progress.say(f"there are no word stems of the texts' language ({code})")
+        return None
+    return _Candidate(
+        {"analyzer": f"snowball:{language.code}"},
+        f"{language.name}: word stems instead of words",
+        f"{language.name}: words as they are, since word stems rank labels no better",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -35,7 +35,17 @@ def detect_language(texts: Iterable[str]) -> str | None:
     'de'
     >>> detect_language(["4711", "0815"])
     """
-    shares = language_shares(texts)
+    return main_language(language_shares(texts))
+
+
+def main_language(shares: Mapping[str, float]) -> str | None:
+    """Return the language with most of the `language_shares`, or None if that is too little.
+
+    Examples
+    --------
+    >>> main_language({"de": 0.9, "en": 0.1}), main_language({"en": 0.5, "fi": 0.5})
+    ('de', None)
+    """
     best = max(shares, key=lambda code: shares[code], default=NO_LANGUAGE)
     return None if best == NO_LANGUAGE or shares[best] < MAJORITY else best
 
