@@ -57,6 +57,19 @@ def test_clean_files_have_no_findings(tmp_path):
     assert _checked(train, test)[1]["serious"] is False
 
 
+def test_the_advice_on_separators_is_another_command_or_none(tmp_path):
+    documents = [
+        {"text": each["text"], "labels": [mark.join(each["labels"])]}
+        for each, mark in zip(_documents(200), ";|" * 100, strict=True)
+    ]
+    train = _written(tmp_path / "train.csv", documents)
+    finding = _checked(train, "--separator", ",")[0]["lists"]
+    assert finding["command"] is None
+    assert "a file is read with one separator" in finding["advice"]
+    first = _checked(train)[0]["lists"]
+    assert first["command"].endswith("train.csv --separator '|'")
+
+
 def test_copies_in_both_files_are_counted_exact_and_near(tmp_path):
     documents, new = _documents(300), _documents(100, seed=1)
     new[:10] = [{**each, "text": each["text"].upper()} for each in documents[:10]]

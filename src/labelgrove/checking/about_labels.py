@@ -120,8 +120,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
                 1.0,
                 f"{some(len(lists), 'label')} of {facts.title} {verb(len(lists), 'holds', 'hold')} "
                 f"'{mark}' and may be several labels in one",
-                "say what separates labels",
-                wording.command("check", facts.name, "--separator", mark),
+                *_separated(facts, wording, mark),
                 examples=[names_of(lists, 2)],
                 numbers={"file": facts.name, "labels": len(lists)},
             )
@@ -202,6 +201,19 @@ def about_frequencies(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFind
             examples=[names_of(ids[label] for label in few.tolist())],
             numbers={"labels": len(few)},
         )
+
+
+def _separated(facts: FileFacts, wording: Wording, mark: str) -> tuple[str, str]:
+    """Return what to do about labels that hold a mark, and the command for it."""
+    if "--separator" not in wording.options:
+        return "say what separates labels", wording.command(
+            "check", facts.name, "--separator", mark
+        )
+    return (
+        f"a file is read with one separator: if '{mark}' separates labels too, put the separator "
+        "that was given in its place in the file",
+        "",
+    )
 
 
 def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFinding]:

@@ -65,8 +65,13 @@ class Wording:
     merges: str | None = None
 
     def command(self, name: str, *arguments: str) -> str:
-        """Return a command of ours as it is typed."""
-        return shlex.join(["labelgrove", name, *arguments, *self.options])
+        """Return a command of ours as it is typed; its options win over those of reading."""
+        kept: list[str] = []
+        replaced = False
+        for word in self.options:
+            replaced = word in arguments if word.startswith("--") else replaced
+            kept += [] if replaced else [word]
+        return shlex.join(["labelgrove", name, *arguments, *kept])
 
     def merging(self) -> tuple[str, str]:
         """Return how to merge labels, and the command that comes first; empty if it has run."""
