@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
+from labelgrove import Tagger
 from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.corpus import Corpus, Document, read_corpus
 
@@ -139,3 +140,17 @@ def test_importing_stays_light():
     )
     heavy = {"numba", "sklearn", "pandas", "pyarrow", "datasets", "zstandard", "torch"}
     assert not heavy & set(loaded.stdout.split())
+
+
+def test_labels_of_a_pair_may_be_strings_with_a_separator():
+    pair = (["Wind", "Sun"], ["a; b", ""])
+    assert [each.labels for each in read_corpus(pair, separator=";")] == [("a", "b"), ()]
+    way_out = (
+        r"labels\[0\]: .* split it, .* or give read_corpus\(\(texts, labels\), separator=';'\)"
+    )
+    with pytest.raises(InputError, match=way_out):
+        list(read_corpus(pair))
+    tagger = Tagger("knn", validation=0).fit(read_corpus(pair, separator=";"))
+    assert tagger.labels_.ids == ["a", "b"]
+    with pytest.raises(InputError, match="give labels=, a list of labels for each text"):
+        Tagger("knn").fit(["Wind"])

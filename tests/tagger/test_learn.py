@@ -164,7 +164,7 @@ def test_a_model_that_keeps_no_documents_is_refused_before_anything_is_read(tmp_
 def test_documents_must_have_labels(tagger):
     with pytest.raises(InputError, match="none of the 2 documents has a label"):
         tagger.learn(["one", "two"], [[], []])
-    with pytest.raises(InputError, match="cannot read a corpus from a list"):
+    with pytest.raises(InputError, match="the texts have no labels: give labels="):
         tagger.learn(["one", "two"])
 
 

@@ -18,6 +18,7 @@ from labelgrove.corpus.rows import (
     clean_labels,
     clean_text,
     guess_separator,
+    shown,
 )
 
 BATCH = 1000
@@ -36,6 +37,8 @@ class Lists(CorpusReader):
         n ids, or None.
     on_bad
         ``"stop"`` or ``"skip"``.
+    separator
+        What stands between labels where those of a text are a string.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Lists(CorpusReader):
         labels: Sequence[Iterable[str]] | None = None,
         ids: Sequence[str] | None = None,
         on_bad: str = "stop",
+        separator: str | None = None,
     ) -> None:
         super().__init__("the list of texts", on_bad)
         for name, values in (("texts", texts), ("labels", labels), ("ids", ids)):
@@ -56,6 +60,7 @@ class Lists(CorpusReader):
                 _check_sequence(name, values, len(texts) if isinstance(texts, Sized) else 0)
         _check_no_matrix(labels)
         self._texts, self._labels, self._ids = texts, labels, ids
+        self._separator = None if separator is None else Separator(separator)
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -69,11 +74,19 @@ class Lists(CorpusReader):
             try:
                 cleaned = clean_text(text)
                 place = f"labels[{i}]"
-                known = clean_labels(some)
+                known = self._clean_labels(some)
                 place = f"ids[{i}]"
                 yield Document(cleaned, known, None if own is None else clean_id(own))
             except RowError as problem:
                 yield BadRowError(str(problem), place)
+
+    def _clean_labels(self, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) and self._separator is None:
+            raise RowError(
+                f"labels must be a list such as [{shown(value)}], got the string {shown(value)}; "
+                "split it, as in value.split(';'), or give read_corpus((texts, labels), separator=';')"
+            )
+        return clean_labels(value, self._separator)
 
 
 def _check_sequence(name: str, values: object, length: int) -> None:

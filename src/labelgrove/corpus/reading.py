@@ -88,7 +88,8 @@ def read_corpus(
         The field of the id, or None to read none. Only the field ``id`` may be missing.
     separator
         What stands between labels that share a string. Tables guess it when None, see
-        `labelgrove.corpus.tables.TableFile`; JSON lines take strings only if it is given.
+        `labelgrove.corpus.tables.TableFile`; JSON lines and a pair take strings only if it is
+        given.
     quote
         The character that encloses fields of a table, or None if there is none.
     matrix
@@ -254,7 +255,7 @@ def _in_memory(
     if label_names is not None:
         raise InputError("label_names are for labels that come as a matrix or a data frame")
     if isinstance(source, tuple) and len(source) == 2:
-        return Lists(*source, on_bad=on_bad)
+        return Lists(*source, on_bad=on_bad, separator=separator)
     raise InputError(
         f"cannot read a corpus from a {type(source).__name__}; give a path, a pandas data frame, "
         "a datasets.Dataset or a pair (texts, labels)"

@@ -49,6 +49,8 @@ def as_corpus(
     columns
         Those of another matrix, whose names a matrix without names has.
     """
+    if labels is None and (isinstance(texts, list) or hasattr(texts, "tolist")):
+        raise InputError("the texts have no labels: give labels=, a list of labels for each text")
     source = texts if labels is None else (texts, labels)
     if label_names is None and columns is not None and _is_nameless(source):
         label_names = columns.names
