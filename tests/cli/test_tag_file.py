@@ -74,6 +74,21 @@ def test_a_table_comes_back_as_it_was_with_labels_behind(folder):
     assert out.read_bytes().startswith(before.split(b"\r\n")[0] + b";suggested_labels;")
 
 
+def test_documents_without_text_get_no_labels_and_are_counted(folder):
+    (folder / "blank.csv").write_text("nro;otsikko\n1;Tuulivoima\n2;\n3;  \n", encoding="utf-8")
+    for name in ("blank-out.csv", "blank-out.xlsx", "blank-out.jsonl"):
+        done = tagged(folder, name, docs="blank.csv")[1]
+        assert "2 documents have no text, so no labels" in done.stderr
+    assert [bool(row[2]) for row in read(folder / "blank-out.csv")[1:]] == [True, False, False]
+    lines = map(json.loads, (folder / "blank-out.jsonl").read_text("utf-8").splitlines())
+    assert [bool(line["suggested_labels"]) for line in lines] == [True, False, False]
+    printed = called("tag", folder / "tagger", folder / "blank.csv", *LIKE).stdout.splitlines()
+    assert [bool(json.loads(line)["labels"]) for line in printed] == [True, False, False]
+    done = called("tag", folder / "tagger", "--text", " ")
+    assert json.loads(done.stdout)["labels"] == []
+    assert "--text without a text gets no labels" in done.stderr
+
+
 def test_labels_with_names_have_a_column_of_ids_and_are_no_formulas(folder):
     out, done = tagged(folder, "named.csv", tagger="named")
     assert "written as UTF-8: Windows-1252 cannot hold the label" not in done.stderr  # it has ž

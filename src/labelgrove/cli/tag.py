@@ -91,6 +91,8 @@ def tag(
     if out is None or to_file:
         _check_single(inputs, out, out_format, cluster, overwrite)
     progress = options.open_progress(quiet or bool(texts))
+    if not all(map(str.strip, texts)):
+        warn("--text without a text gets no labels")
     chosen = options.read_threshold(threshold)
     if out is None or to_file:
         if out is not None:

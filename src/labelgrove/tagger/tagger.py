@@ -376,19 +376,29 @@ class Tagger(Configured):
     ) -> Iterator[tuple[Document, list[Tag]]]:
         """Tag any number of documents in batches, in constant memory.
 
+        A document without text gets no labels; at the end it is said how many there are.
         ``k`` and ``threshold`` are those of `tag`; ``progress=True`` counts what is tagged, and
         tells at the end what a promise such as ``"precision=0.9"`` left to people.
         """
         total = len(documents) if isinstance(documents, Sized) else None
         said = as_progress(progress)
         workload = Workload(self._learned(), threshold, k) if is_promise(threshold) else None
+        empty = 0
         with said.task("tagging", total) as shown:
             for batch in batches.of_documents(documents):
-                tagged = [*self._tags([document.text for document in batch], k, threshold)]
+                texts = [document.text for document in batch]
+                tagged = [*self._tags(texts, k, threshold)]
+                for i, text in enumerate(texts):
+                    if not text.strip():
+                        tagged[i], empty = [], empty + 1
                 if workload is not None:
                     workload.add(tagged)
                 yield from zip(batch, tagged, strict=True)
                 shown.advance(len(batch))
+        if empty:
+            said.say(
+                f"{empty:,} document{' has' if empty == 1 else 's have'} no text, so no labels"
+            )
         if workload is not None:
             said.say(workload.summary())
 
