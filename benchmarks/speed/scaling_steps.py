@@ -214,7 +214,7 @@ def tag(tagger: Path, file: Path, out: Path) -> dict[str, Any]:
     """Load a tagger as a worker does, and tag a file on one thread."""
     from labelgrove import Tagger, read_corpus
     from labelgrove.models import create
-    from labelgrove.tagger.bulk import tag_files
+    from labelgrove.tagger.bulk import PartResult, PartTask, tag_files, tag_part
 
     create("bonsai")
     before, began = own_bytes(), time.process_time()
@@ -229,13 +229,13 @@ def tag(tagger: Path, file: Path, out: Path) -> dict[str, Any]:
     watch = Stopwatch()
     watch.watch(type(loaded.learned_.model), "rank", "ranking")
 
-    def parts(saved: Any, tasks: Any, *_: Any) -> Iterator[Any]:
-        from labelgrove.tagger.bulk import tag_part
+    def timed(task: PartTask) -> PartResult:
+        with watch.part("rest"):
+            return tag_part(loaded, task)
 
-        for task in tasks:
-            with watch.part("rest"):
-                result = tag_part(loaded, task)
-            yield result
+    @contextmanager
+    def parts(saved: Any, tasks: Sequence[PartTask], *_: Any) -> Iterator[Iterable[PartResult]]:
+        yield map(timed, tasks)
 
     found = tag_files(tagger, [str(file)], out, tag_parts=parts, threads=1)
     spent = {name: watch.spent[name] / found.documents for name in ("ranking", "rest")}
