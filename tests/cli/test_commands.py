@@ -275,7 +275,7 @@ def test_invalid_utf8_and_skipping(tmp_path):
     line = fails("train", tmp_path / "bad.jsonl", "--out", tmp_path / "t")
     assert "line 4" in line
     done = called("train", tmp_path / "bad.jsonl", "--out", tmp_path / "t", "--skip-bad")
-    assert "1 bad rows skipped" in done.stderr
+    assert "1 bad row skipped" in done.stderr
     manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
     assert manifest["documents"] == 4
 
@@ -557,12 +557,12 @@ def test_tag_names_what_it_could_not_read(trained, data, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"text": 7}\n{"text": "good"}\n')
     words = ["tag", trained, data / "test.jsonl", tmp_path / "bad.jsonl", "--out", tmp_path / "out"]
     done = called(*words, "-q", check=1)
-    assert done.stdout.startswith("100 documents in 1 parts")
+    assert done.stdout.startswith("100 documents in 1 part,")
     first, last = done.stderr.splitlines()
     assert first.startswith(f"not tagged: {tmp_path / 'bad.jsonl'}, line 1: the text must be")
     assert last.startswith("labelgrove: 1 of 2 inputs could not be read, the others are tagged")
     done = called(*words, "-q", "--skip-bad", "--overwrite")
-    assert done.stderr == "1 bad rows skipped\n"
+    assert done.stderr == "1 bad row skipped\n"
 
 
 def test_tag_refuses_what_makes_no_sense(trained, data, tmp_path):

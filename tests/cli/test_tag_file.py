@@ -191,7 +191,7 @@ def test_bad_rows_are_left_out_and_told(folder):
     assert "bad.csv, line 3: there is 1 field" in line
     assert not (folder / "bad-out.csv").exists()
     out, done = tagged(folder, "bad-out.csv", "--skip-bad", docs="bad.csv")
-    assert "1 bad rows skipped" in done.stderr
+    assert "1 bad row skipped" in done.stderr
     assert [row[0] for row in read(out, encoding="utf-8")] == ["otsikko", "Tuuli", "Yö"]
     assert not list(folder.glob(".*"))  # nothing half written
 
@@ -235,3 +235,17 @@ def test_a_folder_of_parts_may_have_a_dot_in_its_name(folder):
     out = folder / "batch.2026"
     called("tag", folder / "tagger", folder / "docs.csv", *LIKE, "--out", out)
     assert (out / "part-00000.jsonl").is_file()
+
+
+def test_columns_of_a_second_tagging_share_a_number(folder):
+    tagged(folder, "once.csv")
+    out, done = tagged(folder, "twice.csv", docs="once.csv", tagger="named")
+    again = ["suggested_labels_2", "suggested_label_ids_2", "suggested_scores_2"]
+    assert read(out)[0][-3:] == again
+    assert f"with {again[0]}, {again[1]} and {again[2]}\n" in done.stdout
+
+
+@pytest.mark.parametrize(("given", "meant"), [("0,5", "0.5"), ("80%", "0.8"), ("12,5 %", "0.125")])
+def test_a_threshold_in_another_notation_is_hinted_at(folder, given, meant):
+    line = fails("tag", folder / "tagger", "--text", "Tuuli", "--threshold", given)
+    assert f"--threshold {given}: did you mean {meant}?" in line

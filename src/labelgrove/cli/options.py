@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -255,9 +256,11 @@ def close_progress() -> None:
 
 def say_skipped(*corpora: Corpus | None) -> None:
     """Say how many bad rows were skipped, also when progress is quiet."""
+    from labelgrove.report.wording import several
+
     for corpus in corpora:
         if corpus is not None and corpus.skipped:
-            warn(f"{corpus.name}: {corpus.skipped:,} bad rows skipped")
+            warn(f"{corpus.name}: {several(corpus.skipped, 'bad row')} skipped")
 
 
 def read_threshold(value: str | None) -> Any:
@@ -267,7 +270,11 @@ def read_threshold(value: str | None) -> Any:
     try:
         return float(value)
     except ValueError:
-        return value
+        meant = re.fullmatch(r"(\d+(?:[.,]\d+)?) ?(%?)", value)
+    if meant:  # as spreadsheets in many languages write numbers
+        number = float(meant[1].replace(",", ".")) / (100 if meant[2] else 1)
+        raise typer.BadParameter(f"--threshold {value}: did you mean {number:g}?")
+    return value
 
 
 def check_output(option: str, file: Path | None) -> None:

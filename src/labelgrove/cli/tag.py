@@ -219,15 +219,21 @@ def _write(
         done = tag_file(tagger, corpus, out, threshold=threshold, progress=progress, **how)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped; {out} was not written") from None
-    columns = " and ".join(done.columns)
-    show(f"{done.documents:,} documents, written to {out} with {columns}")
+    from labelgrove.report.wording import several
+
+    *first, last = done.columns
+    columns = f"{', '.join(first)} and {last}" if first else last
+    show(f"{several(done.documents, 'document')}, written to {out} with {columns}")
 
 
 def _tell(outcome: Outcome, out: str) -> None:
     """Print what a run came to; inputs that could not be read make the command fail."""
+    from labelgrove.report.wording import several
+
     if outcome.skipped:
-        warn(f"{outcome.skipped:,} bad rows skipped")
-    show(f"{outcome.documents:,} documents in {outcome.parts:,} parts, written to {out}")
+        warn(f"{several(outcome.skipped, 'bad row')} skipped")
+    parts = several(outcome.parts, "part")
+    show(f"{several(outcome.documents, 'document')} in {parts}, written to {out}")
     for name, problem in list({**outcome.problems, **outcome.left_out}.items())[:NAMED]:
         warn(f"not tagged: {problem if name in problem else f'{name}: {problem}'}")
     if outcome.left_out:

@@ -84,7 +84,8 @@ class Lists(CorpusReader):
         if isinstance(value, str) and self._separator is None:
             raise RowError(
                 f"labels must be a list such as [{shown(value)}], got the string {shown(value)}; "
-                "split it, as in value.split(';'), or give read_corpus((texts, labels), separator=';')"
+                "split it, as in value.split(';'), or give "
+                "read_corpus((texts, labels), separator=';')"
             )
         return clean_labels(value, self._separator)
 

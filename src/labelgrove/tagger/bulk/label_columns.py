@@ -49,7 +49,7 @@ class SuggestionColumns:
             self.columns: Mapping[str, str] = {free_name(NAMES, taken): LABELS}
         else:
             names = (NAMES, IDS, SCORES) if self._with_ids else (NAMES, SCORES)
-            self.columns = {free_name(name, taken): TEXT for name in names}
+            self.columns = dict.fromkeys(_free_names(names, taken), TEXT)
         marks = [mark for mark in MARKS if layout.quote is not None or mark != layout.delimiter]
         mark = separator or _free_mark(marks, [*labels.names, *labels.ids])
         self._between = f"{mark} " if mark in ";," else mark
@@ -67,6 +67,16 @@ class SuggestionColumns:
     def _joined(self, labels: Iterable[str]) -> str:
         text = self._between.join(labels)
         return f"'{text}" if self._guarded and text.startswith(FORMULA) else text
+
+
+def _free_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """Return names that no column has; if one is taken, all get the same number."""
+    number = 1
+    while True:
+        tried = [name if number == 1 else f"{name}_{number}" for name in names]
+        if not set(tried) & set(taken):
+            return tried
+        number += 1
 
 
 def _free_mark(marks: Sequence[str], labels: Sequence[str]) -> str:
