@@ -35,6 +35,43 @@ def served(tmp_path_factory, browser):
         yield service
 
 
+@pytest.fixture(scope="module")
+def finnish(tmp_path_factory):
+    """The address of a service whose tagger learned from columns with names of their own."""
+    place = tmp_path_factory.mktemp("finnish")
+    lines = ["nro,otsikko,huom,asiat", *(f"{i},omena {i},ja auto,{'ab'[i % 2]}" for i in range(20))]
+    (place / "train.csv").write_text("\n".join(lines))
+    reading = {"text": ["otsikko", "huom"], "labels": "asiat", "id": "nro"}
+    corpus = read_corpus(place / "train.csv", **reading)
+    Tagger("bonsai", validation=0).fit(corpus).save(place / "tagger")
+    with serving(place / "tagger", "--quiet") as service:
+        yield service
+
+
+def test_the_columns_that_the_tagger_remembers_are_chosen(finnish, browser):
+    (card,) = finnish.ask("/v1/models").json["models"]
+    assert card["reading"] == {"text": ["otsikko", "huom"], "labels": "asiat", "id": "nro"}
+    with viewed(browser, f"{finnish.address}/#tag") as seen:
+        page = seen.page
+        page.locator("select#model option").first.wait_for(state="attached")
+        chosen(page, "docs.csv", table(";", "utf-8"))
+        picked = "{0}.options[{0}.selectedIndex].textContent"
+        ids = ("column", "second-column", "id-column")
+        names = [page.evaluate(picked.format(f"document.getElementById('{i}')")) for i in ids]
+        assert names == ["otsikko", "huom", "nro"]
+        assert not page.locator("#source-file .hint").is_visible()
+        with page.expect_request("**/v1/tag") as sent:
+            page.click("#go")
+        assert sent.value.post_data_json["texts"] == [f"{row[1]}\n{row[2]}" for row in ROWS]
+        page.get_by_text("Done:").wait_for()
+        chosen(page, "other.csv", b"text,n\nomena,1\nauto,2\n")
+        page.locator("#go", has_text="Tag 2 documents").wait_for()
+        chosen(page, "odd.csv", b"a,b\nomena,piirakka\n")
+        hint = "No column is called “otsikko” and “huom”."
+        page.locator("#source-file .hint", has_text=hint).wait_for()
+        assert seen.complaints == []
+
+
 @pytest.fixture
 def page(served, browser):
     with viewed(browser, f"{served.address}/#tag") as seen:
@@ -148,6 +185,7 @@ def test_a_workbook_is_read_in_the_browser(page, tmp_path):
     book.save(tmp_path / "docs.xlsx")
     chosen(page, "docs.xlsx", (tmp_path / "docs.xlsx").read_bytes())
     assert page.input_value("#sheet") == "Aineisto"  # the first that has documents
+    assert "It has 2 sheets: “Aineisto” is read." in page.inner_text("#source-file .note")
     tagged(page)
     delimiter = page.evaluate("(1.5).toLocaleString().includes(',') ? ';' : ','")
     rows = downloaded(page, "CSV", delimiter)
@@ -173,6 +211,44 @@ def test_a_workbook_is_read_in_the_browser(page, tmp_path):
     assert written.active["E2"].data_type == "s"
     again = read_corpus(tmp_path / "out.xlsx", text="otsikko", labelled=False)
     assert [document.text for document in again] == ["omena & piirakka <1>", "auto"]
+
+
+def test_a_first_row_that_is_a_document_is_no_header(page):
+    long = "omena ja piirakka " * 6
+    chosen(page, "docs.csv", f"{long},a\npunainen auto,b\n".encode())
+    assert "The first row looks like a document" in page.inner_text("#source-file .note")
+    page.locator("#column option", has_text="column 1").wait_for(state="attached")
+    page.select_option("#column", label="column 1")
+    page.locator("#go", has_text="Tag 2 documents").wait_for()
+    page.locator("#header").check()  # it was names after all
+    page.locator("#column option", has_text=long.strip()).wait_for(state="attached")
+    survey = f"text,{long}\nomena,x\nauto,y\n"  # a question may be long
+    chosen(page, "survey.csv", survey.encode())
+    page.locator("#go", has_text="Tag 2 documents").wait_for()
+    assert page.locator("#source-file .note").count() == 0
+
+
+def test_text_of_excel_is_a_table_and_other_text_is_not(page):
+    rows = "Otsikko\tVuosi\r\nomena\t1999\r\nauto\t2000\r\n"
+    chosen(page, "unicode.txt", rows.encode("utf-16"))
+    page.select_option("#column", label="Otsikko")
+    page.locator("#go", has_text="Tag 2 documents").wait_for()
+    page.click("text=Put away")
+    letter = "Arvoisa\tvastaanottaja,\nomena on punainen.\nTerveisin\n"
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "", "buffer": letter.encode()})
+    page.locator("#said", has_text="a.txt is in the field").wait_for()
+    assert page.input_value("#text") == letter
+
+
+def test_ids_stay_in_one_line(page):
+    rows = "".join(f"1234{i},omena {'ja piirakka ' * 20}\n" for i in range(10, 13))
+    page.set_viewport_size({"width": 1100, "height": 800})
+    chosen(page, "docs.csv", f"id,text\n{rows}".encode())
+    page.click("#go")
+    page.get_by_text("Done:").wait_for()
+    lines = "cell => { const r = document.createRange(); r.selectNodeContents(cell);"
+    lines += " return r.getClientRects().length; }"
+    assert page.locator(".run tbody td").first.evaluate(lines) == 1
 
 
 def test_labels_of_another_file_or_other_settings_are_told_to_be_old(page):

@@ -297,6 +297,10 @@ class ModelCard(BaseModel):
     by_threshold: list[ThresholdRow] = Field(
         description="What thresholds give on held-out documents, the highest first."
     )
+    reading: dict[str, Any] = Field(
+        description="How the files of the training were read: arguments of 'read_corpus', without "
+        "those that are as by default and without merges of labels."
+    )
     feedback: bool
 
 

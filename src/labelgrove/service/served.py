@@ -240,6 +240,11 @@ class Served:
             "scores": dict(manifest["scores"]),
             "thresholds": dict(manifest["thresholds"]) if tuned else None,
             "by_threshold": what_thresholds_give(self.tagger.learned_),
+            "reading": {
+                name: value
+                for name, value in self.tagger.learned_.reading.items()
+                if name != "merge"
+            },
         }
 
 

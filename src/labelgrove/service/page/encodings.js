@@ -6,7 +6,7 @@ const MARKS = [
   ["utf-8", [0xef, 0xbb, 0xbf]], ["utf-16le", [0xff, 0xfe]], ["utf-16be", [0xfe, 0xff]],
 ];
 const HEAD = 1 << 18; // bytes that are looked at for UTF-16 without a mark
-const OTHER = "windows-1252"; // what spreadsheets write most often beside UTF-8
+const USUAL = "windows-1252"; // what spreadsheets write most often beside UTF-8
 const ENOUGH = 10_000; // characters beyond ASCII that tell what is not UTF-8
 const BAD = "\ufffd";
 
@@ -22,9 +22,10 @@ export const ENCODINGS = {
 /**
  * Decode a file: `{ text, encoding, note, damaged }`.
  *
- * The note says what was guessed; a damaged text has `\ufffd` in place of bytes of another encoding.
+ * What is neither `wanted` nor UTF-8 is taken for the `likely` one. The note says what was guessed; a damaged text has `\ufffd` in place of bytes of another encoding.
  */
-export async function decoded(file, wanted) {
+export async function decoded(file, wanted, likely) {
+  const other = Object.hasOwn(ENCODINGS, likely ?? "") ? likely : USUAL;
   const bytes = new Uint8Array(await file.arrayBuffer());
   const encoding = wanted || marked(bytes) || wide(bytes) || "utf-8";
   const sure = strict(bytes, encoding);
@@ -37,9 +38,9 @@ export async function decoded(file, wanted) {
   const text = lenient(bytes, encoding);
   if (share(text) <= 0.5) return { text, encoding, note: "", damaged: true };
   if (bytes.includes(0)) throw new Problem("It is no text file.");
-  const note = `It is not UTF-8; read as ${ENCODINGS[OTHER]}. Look whether ä, é and ž are right, `
+  const note = `It is not UTF-8; read as ${ENCODINGS[other]}. Look whether ä, é and ž are right, `
     + "or choose another encoding.";
-  return { text: lenient(bytes, OTHER), encoding: OTHER, note, damaged: false };
+  return { text: lenient(bytes, other), encoding: other, note, damaged: false };
 }
 
 const marked = (bytes) =>

@@ -3,7 +3,7 @@
 import { el, icon, words } from "./dom.js";
 import { decoded, ENCODINGS } from "./encodings.js";
 import { Problem } from "./problems.js";
-import { documentsOf, readTable, SEPARATORS } from "./tables.js";
+import { documentsOf, hasEvenTabs, readTable, SEPARATORS } from "./tables.js";
 import { beginning, several, size } from "./wording.js";
 import { readWorkbook } from "./workbook.js";
 
@@ -15,9 +15,10 @@ const KINDS = {
 /**
  * Read a file: `{ text }` of a plain one, `{ file, how, note, table }` of one with many documents.
  *
- * `how` may have `encoding`, `separator`, `header` and `sheet`; what is missing is found out.
+ * `how` may have `encoding`, `separator`, `header` and `sheet`; what is missing is as in `usual`,
+ * which a tagger remembers of the files of its training, or is found out.
  */
-export async function readFile(file, how = {}) {
+export async function readFile(file, how = {}, usual = {}) {
   const ending = file.name.split(".").pop().toLowerCase();
   const plain = ending === "txt" || (!KINDS[ending] && file.type.startsWith("text/"));
   if (!plain && !KINDS[ending]) {
@@ -27,16 +28,35 @@ export async function readFile(file, how = {}) {
     throw new Problem(`It has ${size(file.size)}, more than the ${size(LARGEST)} that this page `
       + "reads. Split it, or use the command “labelgrove tag”.");
   }
+  const asked = { header: usual.header, sheet: usual.sheet, name: textNames(usual)[0], ...how };
   if (KINDS[ending] === "xlsx") {
-    const table = await readWorkbook(file, how);
-    return { file, how: { ...how, sheet: table.sheet }, note: "", table };
+    const table = await readWorkbook(file, asked);
+    const many = table.sheets.length > 1 && !how.sheet;
+    const note = many ? `It has ${table.sheets.length} sheets: “${table.sheet}” is read.` : "";
+    return { file, how: { ...how, sheet: table.sheet }, note: both(note, headless(table, asked)),
+      table };
   }
-  const { text, encoding, note, damaged } = await decoded(file, how.encoding);
+  const { text, encoding, note, damaged } = await decoded(file, how.encoding, usual.encoding);
   if (!text.trim()) throw new Problem("It is empty.");
-  const named = /^(.*\t)?"?text"?(\t|\r?\n)/i.test(text); // as Excel saves “Unicode text”
-  if (plain && !(ending === "txt" && named && text.includes("\t"))) return { text };
-  const table = await readTable(text, KINDS[ending] ?? "tsv", { ...how, damaged });
-  return { file, how: { ...how, encoding }, note, table };
+  if (plain && !(ending === "txt" && hasEvenTabs(text))) return { text }; // Excel's “Unicode text”
+  const table = await readTable(text, KINDS[ending] ?? "tsv", { ...asked, damaged });
+  return { file, how: { ...how, encoding }, note: both(note, headless(table, asked)), table };
+}
+
+/** The columns of the texts as the tagger remembers them. */
+const textNames = ({ text = "text" }) => [text].flat();
+
+const both = (...notes) => notes.filter(Boolean).join(" ");
+
+/** What to say of a table whose first row was taken for a document by itself. */
+const headless = (table, asked) => (table.header || asked.header !== undefined ? ""
+  : "The first row looks like a document, not like names of columns, and is read as one.");
+
+/** The numbers of columns by their names, or by their numbers from 1 where there is no header. */
+function columnsNamed({ columns, header }, names) {
+  const lower = columns.map((column) => column.trim().toLowerCase());
+  return names.map((name) => (header ? lower.indexOf(String(name).toLowerCase())
+    : columns[Number(name) - 1] === undefined ? -1 : Number(name) - 1));
 }
 
 const holdsTexts = (rows, column) => rows.some(({ cells }) => typeof cells?.[column] === "string");
@@ -53,31 +73,40 @@ function choice(id, title, options, value, onchange) {
  *
  * `chosen(documents, texts, ids)` is called with the documents and the numbers of the columns of
  * texts and ids, or with null while no column of texts is chosen; `again(how)` where the file is to be read in another way; `away()` to put it away.
- * `kept` has the `texts` and `ids` that were chosen before.
+ * `kept` has the `texts` and `ids` that were chosen before; `usual` is what the tagger remembers.
  */
-export function fileCard({ file, how, note, table }, { chosen, again, away, kept }) {
-  const { columns, rows, unit } = table;
-  const named = (name) => columns.findIndex((column) => column.trim().toLowerCase() === name);
+export function fileCard({ file, how, note, table }, { chosen, again, away, kept, usual = {} }) {
+  const { columns, rows, unit, header } = table;
+  const named = (name) => columnsNamed({ columns, header: true }, [name])[0];
+  const known = columnsNamed(table, textNames(usual));
+  const usable = known.every((column) => holdsTexts(rows, column));
   const textMenu = (id, none) => el("select", { id, onchange: choose },
     el("option", { value: "" }, none),
     columns.map((column, i) => holdsTexts(rows, i) && el("option", { value: i }, column)));
   const menu = textMenu("column", "choose one …");
-  const more = textMenu("second-column", "none");
+  const most = Math.max(2, usable ? known.length : 0, kept ? kept.texts.length : 0);
+  const more = Array.from({ length: most - 1 }, (_, i) =>
+    textMenu(i ? `column-${i + 2}` : "second-column", "none"));
   const ids = el("select", { id: "id-column", onchange: choose },
     el("option", { value: -1 }, "none: rows are numbered"),
     columns.map((column, i) => el("option", { value: i }, column)));
-  ids.value = named("id");
-  const found = named("text");
+  const [id] = usual.id ? columnsNamed(table, [usual.id]) : [-1];
+  ids.value = id >= 0 ? id : named("id");
+  const found = usable ? known[0] : named("text");
   if (found >= 0) menu.value = found;
   else if (menu.length === 2) menu.selectedIndex = 1;
-  if (kept) [menu.value, more.value, ids.value] = [kept.texts[0], kept.texts[1] ?? "", kept.ids];
+  if (usable || kept) {
+    [menu, ...more].forEach((each, i) => { each.value = (kept?.texts ?? known)[i] ?? ""; });
+  }
+  if (kept) ids.value = kept.ids;
   const preview = el("blockquote", { dir: "auto" });
   const hint = el("p", { class: "hint" },
-    "No column is called “text”. Choose the one with the texts.",
-    unit === "row" && table.header && " The first row is taken for the names of the columns.");
+    `No column is called “${textNames(header ? usual : {}).join("” and “")}”. `,
+    "Choose the one with the texts.",
+    unit === "row" && header && " The first row is taken for the names of the columns.");
 
   function choose(event) {
-    const texts = [menu.value, more.value].filter((value) => value !== "").map(Number);
+    const texts = [menu, ...more].map(({ value }) => value).filter((value) => value !== "").map(Number);
     const documents = menu.value === "" ? null : documentsOf(table, texts, Number(ids.value));
     const first = documents?.find(({ text }) => text);
     hint.hidden = documents !== null && Boolean(found >= 0 || kept || event);
@@ -96,8 +125,8 @@ export function fileCard({ file, how, note, table }, { chosen, again, away, kept
       el("button", { type: "button", class: "plain", onclick: away }, "Put away")),
     note && el("p", { class: "note" }, note),
     el("label", { for: "column" }, "Column with the texts"), menu, hint, preview,
-    menu.length > 2 && el("label", { for: "second-column" }, "And one with more of each text"),
-    menu.length > 2 && more,
+    ...(menu.length > 2 ? more : []).flatMap((each) =>
+      [el("label", { for: each.id }, "And one with more of each text"), each]),
     el("label", { for: "id-column" }, "Column with the ids"), ids,
     reading({ how, note, table }, again),
   ].filter(Boolean);

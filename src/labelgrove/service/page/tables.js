@@ -4,6 +4,8 @@ import { Problem } from "./problems.js";
 
 const AT_ONCE = 2000; // rows between breaths: the page stays alive while it reads
 const FIRST = 50; // rows that tell what separates cells
+const LONG = 60; // characters of a cell that is no name of a column
+const EVEN = 0.9; // the least share of even rows in a table
 const BAD = "\ufffd"; // stands for bytes that could not be decoded
 export const SEPARATORS = { ",": "commas", ";": "semicolons", "\t": "tabs" };
 
@@ -27,19 +29,25 @@ export const breath = () => new Promise((done) => setTimeout(done));
  * A row is `{ place, cells }` (of JSON also `values`), or `{ place, problem }`. A place is the row
  * as a spreadsheet counts (the header is the first), or the line of JSON.
  */
-export async function readTable(text, kind, { separator, header = true, damaged = false } = {}) {
-  const mark = separator ?? (kind === "tsv" ? "\t" : kind === "jsonl" ? "," : separatorOf(text));
+export async function readTable(text, kind, { separator, header, name, damaged = false } = {}) {
+  const mark = separator ?? (kind === "tsv" ? "\t" : kind === "jsonl" ? "," : separatorOf(text, name));
   const found = kind === "jsonl" ? await readLines(text)
-    : await tableOf(records(text, mark), header);
+    : await tableOf(records(text, mark), header, name);
   checkRows(found.rows);
   if (damaged) for (const row of found.rows) markDamage(row);
-  return { ...found, kind, separator: mark, header };
+  return { ...found, kind, separator: mark };
 }
 
-/** Lists of cells become a table; null and blank ones are passed over, those of another width bad. */
-export async function tableOf(lists, header) {
+/**
+ * Lists of cells become a table; null and blank ones are passed over, those of another width bad.
+ *
+ * Without `header` the first row has the names of the columns if one is “text” or `name`, or if
+ * no cell is too long for a name.
+ */
+export async function tableOf(lists, header, name) {
   const rows = [];
   let [columns, head] = [null, []];
+  let named = header;
   let place = 0;
   for (const cells of lists) {
     place++;
@@ -47,8 +55,9 @@ export async function tableOf(lists, header) {
     if (!cells || (cells.length === 1 && !asText(cells[0]).trim())) continue; // an empty line
     if (!columns) {
       head = cells;
-      columns = cells.map((name, i) => (header && asText(name).trim()) || `column ${i + 1}`);
-      if (header) continue;
+      named ??= hasName(cells, name) || cells.every((cell) => asText(cell).length <= LONG);
+      columns = cells.map((name, i) => (named && asText(name).trim()) || `column ${i + 1}`);
+      if (named) continue;
     }
     if (cells.length === columns.length) rows.push({ place, cells });
     else {
@@ -56,8 +65,11 @@ export async function tableOf(lists, header) {
       rows.push({ place, problem });
     }
   }
-  return { columns: columns ?? [], head, rows, unit: "row" };
+  return { columns: columns ?? [], head, rows, unit: "row", header: named ?? true };
 }
+
+const hasName = (cells, name = "text") => cells.some((cell) =>
+  ["text", name.toLowerCase()].includes(asText(cell).trim().toLowerCase()));
 
 export function checkRows(rows) {
   if (!rows.length) throw new Problem("There are no documents in it.");
@@ -103,10 +115,9 @@ function closing(text, at) {
 }
 
 /** Spreadsheets of half the world separate by semicolons and still say .csv. */
-function separatorOf(text) {
+function separatorOf(text, name) {
   const heads = Object.keys(SEPARATORS).map((mark) => [mark, beginning(text, mark)]);
-  const withText = heads.find(([, [first = []]]) =>
-    first.some((cell) => cell.trim().toLowerCase() === "text"));
+  const withText = heads.find(([, [first = []]]) => hasName(first, name));
   if (withText) return withText[0];
   return heads.reduce((best, each) => (evenness(each[1]) > evenness(best[1]) ? each : best))[0];
 }
@@ -119,6 +130,12 @@ function beginning(text, mark) {
     }
   } catch { /* a quotation mark is never closed, as is told when all is read */ }
   return rows;
+}
+
+/** Tell of a text whether it is a table with tabs between its cells. */
+export function hasEvenTabs(text) {
+  const rows = beginning(text, "\t").filter((cells) => cells.length > 1 || cells[0].trim());
+  return rows.length > 1 && evenness(rows) >= EVEN;
 }
 
 /** The share of rows with as many cells as the first; a blank behind a mark is as in a sentence. */
@@ -155,7 +172,7 @@ async function readLines(text) {
     rows.push({ place, cells, values });
   }
   const names = [...columns.keys()];
-  return { columns: names, head: names, rows, unit: "line" };
+  return { columns: names, head: names, rows, unit: "line", header: true };
 }
 
 /**

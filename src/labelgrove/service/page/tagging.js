@@ -72,7 +72,7 @@ function welcome() {
         "with how likely each is."),
       el("li", {}, "Open a label to see which words spoke for it."),
       el("li", {}, "Or drop a file with many texts, ",
-        "and take it home with the labels, as CSV or JSON lines.")),
+        "and take it home with the labels, as CSV, JSON lines or, from Excel, a workbook.")),
     served.examples.length > 0 && el("p", {}, "Or try one of these:"),
     served.examples.length > 0 && el("ul", { class: "examples" }, served.examples.map((text) =>
       el("li", {}, el("button", { type: "button", class: "plain", dir: "auto",
@@ -245,7 +245,7 @@ async function take(files) {
   const [{ name }] = files;
   said.textContent = `Reading ${name} …`;
   try {
-    const found = await readFile(files[0]);
+    const found = await readFile(files[0], {}, served.chosen?.reading);
     said.textContent = "";
     if (found.text === undefined) return useFile(found);
     const [reason] = tooLarge(found, served.limits);
@@ -266,6 +266,7 @@ function useFile(found, kept) {
   file.number = ++files; // the same file, read in another way, is another one
   const card = fileCard(found, {
     kept,
+    usual: served.chosen?.reading,
     away: useText,
     again: readAgain,
     chosen(documents, texts, ids) {
@@ -288,7 +289,7 @@ async function readAgain(how) {
   problem.replaceChildren();
   try {
     if (run?.isBusy()) throw new Problem("Wait until the file is tagged, or cancel that.");
-    const found = await readFile(before.file, how);
+    const found = await readFile(before.file, how, served.chosen?.reading);
     if (file !== before) return;
     const same = before.documents && found.table.columns.length === before.table.columns.length;
     useFile(found, same && before);

@@ -14,7 +14,7 @@ const FIRST = 25_569; // the day 1970-01-01 as Excel counts
  *
  * Without a name it is the first that has documents.
  */
-export async function readWorkbook(file, { sheet, header = true } = {}) {
+export async function readWorkbook(file, { sheet, header, name: text } = {}) {
   try {
     const parts = await partsOf(file);
     const places = await sheetsOf(parts);
@@ -22,13 +22,13 @@ export async function readWorkbook(file, { sheet, header = true } = {}) {
     const [strings, dates] = [await sharedTexts(parts), await dateStyles(parts)];
     let [table, name] = [{ rows: [] }];
     for (name of names.includes(sheet) ? [sheet] : names) {
-      table = await tableOf(cellsOf(await parts.xml(places.get(name)), strings, dates), header);
+      table = await tableOf(cellsOf(await parts.xml(places.get(name)), strings, dates), header, text);
       if (table.rows.length) break;
     }
     checkRows(table.rows);
     // where numbers have a comma, Excel takes a semicolon for the separator of a CSV
     const separator = (1.5).toLocaleString().includes(",") ? ";" : ",";
-    return { ...table, kind: "xlsx", separator, header, sheet: name, sheets: names };
+    return { ...table, kind: "xlsx", separator, sheet: name, sheets: names };
   } catch (error) {
     throw error instanceof Problem ? error : new Problem(DAMAGED);
   }
