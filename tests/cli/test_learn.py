@@ -137,7 +137,7 @@ def test_explanations_show_similar_documents(old, tmp_path):
     called("learn", old, more, "--out", tmp_path / "new", "-q")
     page = tmp_path / "why.html"
     done = called(*("explain", tmp_path / "new", "--text", NOISE, "--label", "new", "--html", page))
-    assert re.search(r"^like it +has it +document +labels *$", done.stdout, re.MULTILINE)
+    assert re.search(r"^similarity +has it +document +labels *$", done.stdout, re.MULTILINE)
     assert re.search(rf"^1\.00 +yes +{NOISE} <i>& +new, .{{40,55}} … *$", done.stdout, re.MULTILINE)
     assert re.search(r"^0\.\d\d +no +\S.* label \d\d *$", done.stdout, re.MULTILINE)
     assert len(re.findall(r"^[01]\.\d\d +(yes|no) ", done.stdout, re.MULTILINE)) == 5
@@ -158,5 +158,5 @@ def called_page(old, tmp_path, model):
     called("train", source, "--model", model, "--out", tmp_path / model, "-q")
     page = tmp_path / f"{model}.html"
     done = called("explain", tmp_path / model, "--text", "topic1a", "-k", "1", "--html", page)
-    assert "like it" not in done.stdout
+    assert "similarity" not in done.stdout
     return page.read_text()

@@ -20,7 +20,7 @@ LABELS = 60  # characters of their labels
 WORDS = 20  # heaviest words on a page
 WORD = 40  # characters of a word; a text without spaces is one
 FAINTEST = 0.05  # share of the heaviest word's weight from which on a word is marked
-HEADS = ("like it", "has it", "document", "labels")
+HEADS = ("similarity", "has it", "document", "labels")
 
 
 def shares_of(evidence: Sequence[Evidence], length: int) -> list[float]:
