@@ -234,3 +234,17 @@ def test_a_character_that_an_encoding_lacks_is_told(tmp_path):
     assert "\\ud800" in (tmp_path / "out.jsonl").read_text("utf-8")
     with pytest.raises(InputError, match=r"utf-8 cannot hold the character '\\ud800'"):
         copied(source, tmp_path / "out.csv")
+
+
+def test_a_date_of_a_workbook_is_shown_without_a_time(tmp_path):
+    workbook = openpyxl.Workbook()
+    day, hour = datetime.date(2026, 11, 18), datetime.datetime(2026, 11, 18, 9, 30)
+    for row in (["text", "day", "hour"], ["Tuuli", day, hour]):
+        workbook.active.append(row)
+    workbook.save(tmp_path / "in.xlsx")
+    copied(tmp_path / "in.xlsx", tmp_path / "out.xlsx")
+    sheets = [openpyxl.load_workbook(tmp_path / f"{name}.xlsx").active for name in ("in", "out")]
+    for cell in ("B2", "C2"):
+        before, after = (sheet[cell] for sheet in sheets)
+        assert (after.value, after.number_format) == (before.value, before.number_format)
+        assert after.is_date

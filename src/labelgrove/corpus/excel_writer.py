@@ -90,7 +90,12 @@ def _storable(value: Any) -> Any:
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         zone = getattr(value, "tzinfo", None)
         early = getattr(value, "year", FIRST_YEAR) < FIRST_YEAR
-        return as_text(value) if zone is not None or early else value
+        if zone is not None or early:
+            return as_text(value)
+        # read from a cell that shows no time, which has one all the same
+        if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+            return value.date()
+        return value
     text = as_text(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     # as Excel writes them itself
     return CONTROLS.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
