@@ -3,6 +3,7 @@
 import csv
 import json
 
+import openpyxl
 import pytest
 
 from command_line import called, fails
@@ -133,6 +134,29 @@ def test_a_table_is_filled_in_and_learned(tagger, pool, truth, data, tmp_path):
     texts = {json.loads(line)["text"] for line in left.read_text().splitlines()}
     assert texts.isdisjoint(row["text"] for row in rows[:8])
     assert texts >= {row["text"] for row in rows[8:]}
+
+
+def test_a_workbook_is_filled_in_and_learned(tagger, pool, truth, data, tmp_path):
+    batch = tmp_path / "batch.xlsx"
+    done = called("next", tagger, pool, "-n", "6", "--out", batch)
+    assert f"labelgrove retrain {tagger} TRAIN --feedback {batch} --out NEW" in done.stdout
+    book = openpyxl.load_workbook(batch)
+    head, *rows = book.active.iter_rows()
+    assert [cell.value for cell in head] == ["id", "text", "labels", "proposed", "names"]
+    assert len(rows) == 6
+    for row in rows[:4]:
+        row[2].value = ";".join(truth[row[1].value])
+    book.save(batch)
+    done = called("retrain", tagger, data / "train.jsonl", "--feedback", batch,
+                  "--test", data / "test.jsonl", "--out", tmp_path / "new")  # fmt: skip
+    assert "learned from 4 documents of feedback" in done.stdout
+
+
+def test_a_text_too_long_for_excel_is_refused(tmp_path):
+    pool, batch = tmp_path / "pool.jsonl", tmp_path / "batch.xlsx"
+    pool.write_text(json.dumps({"id": "long", "text": "word " * 8000}) + "\n")
+    assert "document long: the text has 40,000 characters" in fails("next", pool, "-o", batch)
+    assert not batch.exists()
 
 
 def test_a_table_that_excel_has_saved_is_learned(tagger, pool, data, tmp_path):

@@ -11,13 +11,14 @@ import typer
 from labelgrove.cli import json_file, options
 from labelgrove.cli.terminal import show
 from labelgrove.core.errors import InputError
+from labelgrove.core.extras import need
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
     from labelgrove.tagger import Tagger
     from labelgrove.tagger.choosing import NextBatch
 
-TABLE, REVIEW = ".csv", ".jsonl"  # suffixes of what is written
+TABLE, WORKBOOK, REVIEW = ".csv", ".xlsx", ".jsonl"  # suffixes of what is written
 
 
 @options.reads_documents
@@ -37,7 +38,7 @@ def next_documents(
             "-o",
             metavar="FILE",
             help="Where the documents are written: .jsonl for 'labelgrove serve --review', .csv "
-            "for a spreadsheet.",
+            "or .xlsx for a spreadsheet.",
         ),
     ],
     n: Annotated[int, typer.Option("-n", help="How many documents.", min=1)] = 50,
@@ -120,10 +121,13 @@ def next_documents(
 def _check_queue(queue: Path, overwrite: bool) -> None:
     """Refuse, before any work, a file that cannot be written or may hold somebody's labels."""
     options.check_output("--out", queue)
-    if queue.suffix.lower() not in (TABLE, REVIEW):
+    if queue.suffix.lower() not in (TABLE, WORKBOOK, REVIEW):
         raise typer.BadParameter(
-            f"--out {queue}: the name must end in {REVIEW} (to review) or {TABLE} (to fill in)"
+            f"--out {queue}: the name must end in {REVIEW} (to review), {TABLE} or {WORKBOOK} "
+            "(to fill in)"
         )
+    if queue.suffix.lower() == WORKBOOK:
+        need("openpyxl", "excel", "writing .xlsx files")
     if queue.exists() and not overwrite:
         raise typer.BadParameter(f"--out {queue} exists already; --overwrite replaces it")
 
@@ -173,10 +177,12 @@ def _known_texts(
 
 def _write(queue: Path, batch: NextBatch) -> None:
     from labelgrove.corpus import write_review
-    from labelgrove.tagger.choosing import as_review_items, as_table
+    from labelgrove.tagger.choosing import as_review_items, as_table, write_workbook
 
     if queue.suffix.lower() == TABLE:
         options.write_output(queue, as_table(batch))
+    elif queue.suffix.lower() == WORKBOOK:
+        write_workbook(queue, batch)
     else:
         write_review(queue, as_review_items(batch))
 
@@ -207,7 +213,7 @@ def _tell(batch: NextBatch, wanted: int, queue: Path, folder: Path | None) -> No
         show(f"left out: {left}")
     if len(batch) < wanted:
         show(f"{wanted:,} were asked for: no others are left that are not copies of these")
-    if queue.suffix.lower() == TABLE:
+    if queue.suffix.lower() != REVIEW:
         again = f"labelgrove retrain {folder} TRAIN --feedback {queue} --out NEW"
         first = f"labelgrove train {queue} --out NEW"
         show(f"fill in the column 'labels', then '{again if folder else first}'")

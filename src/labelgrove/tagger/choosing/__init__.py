@@ -7,7 +7,7 @@ from labelgrove.tagger.choosing.choose import (
     choose_documents,
     strategy_for,
 )
-from labelgrove.tagger.choosing.queue import as_review_items, as_table
+from labelgrove.tagger.choosing.queue import as_review_items, as_table, write_workbook
 
 __all__ = [
     "STRATEGIES",
@@ -17,4 +17,5 @@ __all__ = [
     "as_table",
     "choose_documents",
     "strategy_for",
+    "write_workbook",
 ]
