@@ -2,6 +2,8 @@ import os
 import signal
 import socket
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,29 @@ import pytest
 import cluster_jobs
 from labelgrove.cluster import open_cluster, probing, run_tasks
 from labelgrove.core.errors import ClusterError, MissingExtraError
-from processes import gone, needs_proc
+from labelgrove.core.progress import Silent
+from processes import PATIENCE, gone, needs_proc
 
 STORE = 100 * 2**20
 
 
+class Said(Silent):
+    def __init__(self):
+        self.lines = []
+
+    def say(self, message):
+        self.lines.append(message)
+
+
 def opening(address):
-    with open_cluster(address):
-        raise AssertionError("it was opened")
+    said = Said()
+    try:
+        with open_cluster(address, progress=said):
+            raise AssertionError("it was opened")
+    except ClusterError:
+        (first,) = said.lines  # what takes long is said before
+        assert first in (f"opening the cluster at {address}", "looking for the cluster")
+        raise
 
 
 @pytest.fixture
@@ -68,9 +85,11 @@ def test_a_full_object_store_on_a_full_disk(monkeypatch):
 @needs_proc
 def test_a_local_cluster_ends_and_leaves_nothing(capfd):
     home = Path.home() / ".ray"
+    said = Said()
     had_home, handler, before = home.exists(), signal.getsignal(signal.SIGTERM), dict(os.environ)
-    for _ in range(2):  # a second one has another token
-        with open_cluster("local:1", object_store_memory=STORE) as cluster:
+    for number in range(2):  # a second one has another token, and is ended by SIGTERM
+        ending = pytest.raises(KeyboardInterrupt) if number else nullcontext()
+        with ending, open_cluster("local:1", object_store_memory=STORE, progress=said) as cluster:
             import ray
 
             node = ray._private.worker._global_node
@@ -78,6 +97,9 @@ def test_a_local_cluster_ends_and_leaves_nothing(capfd):
             assert cluster.cpus == 1
             assert [node.cpus for node in cluster.nodes] == [1]
             assert list(run_tasks(cluster, cluster_jobs.square, [3])) == [(0, 9)]
+            if number:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(PATIENCE)
         assert processes
         assert all(gone(each.pid) for _, each in processes)
         assert not folder.exists()
@@ -85,3 +107,5 @@ def test_a_local_cluster_ends_and_leaves_nothing(capfd):
     assert dict(os.environ) == before
     assert signal.getsignal(signal.SIGTERM) == handler
     assert capfd.readouterr() == ("", "")
+    opened = ["starting a cluster on this machine: CPUs 1", "the cluster is open: nodes 1, CPUs 1"]
+    assert [line for line in said.lines if line != "starting workers"] == [*opened, *opened]

@@ -170,7 +170,7 @@ def test_scores_are_the_same_as_without_a_cluster(small_cluster, saved, monkeypa
 def test_a_driver_that_is_stopped_or_killed_goes_on(
     small_cluster, saved, inputs, expected, tmp_path
 ):
-    """Ctrl-C, then a kill, then a run to the end: no part twice, and all as without a cluster."""
+    """SIGTERM, then a kill, then a run to the end: no part twice, and all as without a cluster."""
     many = tmp_path / "many"
     many.mkdir()
     for number in range(200):
@@ -180,9 +180,10 @@ def test_a_driver_that_is_stopped_or_killed_goes_on(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         stopped = started(words, scratch)
         wait_for(lambda: finished(out) or stopped.poll() is not None)
-        stopped.send_signal(signal.SIGINT)
+        stopped.send_signal(signal.SIGTERM)
         said = stopped.communicate(timeout=PATIENCE)[1]
-        assert stopped.returncode == 130, said
+        assert stopped.returncode == 143, said
+        assert not list(Path(scratch).glob("lg-*"))
         assert said.splitlines()[-1] == (
             f"labelgrove: stopped; finished parts stay in {out}, and the same command goes on"
         )

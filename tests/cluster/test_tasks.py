@@ -19,8 +19,12 @@ def gcs_client():
 
 
 def wait_for(*paths):
+    wait_until(lambda: all(path.exists() for path in paths))
+
+
+def wait_until(condition):
     ends = time.monotonic() + PATIENCE
-    while not all(path.exists() for path in paths):
+    while not condition():
         assert time.monotonic() < ends
         time.sleep(0.05)
 
@@ -143,8 +147,17 @@ def test_an_occupied_cluster_is_told(small_cluster, tmp_path):
     with closing(others):
         next(others)
         wait_for(tmp_path / "a", tmp_path / "b")
+        wait_until(lambda: small_cluster.free_cpus == 0)
         assert list(run_tasks(watched, cluster_jobs.square, [3], patience=0.5)) == [(0, 9)]
     assert said.lines == ["waiting for a free CPU of the cluster: all 2 are taken"]
+
+
+def test_workers_that_start_on_free_cpus_are_not_taken_for_others(small_cluster):
+    said = Said()
+    watched = replace(small_cluster, progress=said)
+    wait_until(lambda: small_cluster.free_cpus == 2)
+    assert list(run_tasks(watched, cluster_jobs.sleep_and_square, [1], patience=0)) == [(0, 1)]
+    assert said.lines == ["starting workers"]
 
 
 def test_a_long_task_is_not_taken_for_a_waiting_one(small_cluster):

@@ -34,11 +34,13 @@ from labelgrove.cli.tag import tag
 from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
+from labelgrove.core import interrupts
 from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
 from labelgrove.core.reader_words import of_command
 
 LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
 NAMES = {"next_documents": "next"}  # a function of that name would hide Python's own
+TERMINATED = 143  # as shells tell SIGTERM
 TRACEBACK = "LABELGROVE_TRACEBACK"  # set it to see where an error comes from
 
 app = typer.Typer(
@@ -138,6 +140,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail("standard output is closed", 2)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    interrupts.TERMINATED.clear()
     try:
         told = sys.argv[1:] if arguments is None else list(arguments)
         with of_command():
@@ -146,7 +149,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except LabelgroveError as error:
         if os.environ.get(TRACEBACK):
             raise
-        return _fail(str(error), error.exit_code)
+        terminated = isinstance(error, StoppedError) and interrupts.TERMINATED.is_set()
+        return _fail(str(error), TERMINATED if terminated else error.exit_code)
     except Exception as error:
         # a wrong call; typer brings its own copy of click's errors, or click's, by version
         if hasattr(error, "format_message"):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labelgrove.cluster.address import ClusterAddress, read_address
+from labelgrove.cluster.scratch import scratch_folder
 from labelgrove.cluster.versions import (
     Versions,
     compare,
@@ -23,13 +22,13 @@ from labelgrove.cluster.versions import (
     reader_for_nodes,
     versions_here,
 )
+from labelgrove.core import interrupts
 from labelgrove.core.errors import ClusterError
 from labelgrove.core.extras import need
 from labelgrove.core.progress import Progress, Silent
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "RAYON", "VECLIB_MAXIMUM")
 NODE_SECONDS = 120.0  # for a node to start a process and tell its versions
-LONGEST = 50  # characters of a temporary folder: paths of sockets have 107 at most
 OWN_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_task_oom_retries": "3",  # without end otherwise
@@ -101,6 +100,13 @@ class Cluster:
         import ray
 
         return int(ray.cluster_resources().get("CPU", 0))
+
+    @property
+    def free_cpus(self) -> int:
+        """The CPUs that nobody uses, as far as nodes have told by now."""
+        import ray
+
+        return int(ray.available_resources().get("CPU", 0))
 
     def put(self, value: Any) -> Any:
         """Put a value into the object store, and return the reference that tasks take."""
@@ -174,15 +180,28 @@ def open_cluster(
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # errors are raised, and said in our words
     if ray.is_initialized():
         raise ClusterError("a cluster is open in this process already: close it first")
+    shown = Silent() if progress is None else progress
     opening = _running(wanted) if wanted.cpus is None else _local(wanted.cpus, object_store_memory)
     try:
-        with opening:
-            cluster = Cluster(wanted, versions_here(), Silent() if progress is None else progress)
-            cluster.check_versions()
-            yield cluster
+        with interrupts.terminated_like_interrupted():
+            shown.say(_opening(wanted))
+            with opening:
+                cluster = Cluster(wanted, versions_here(), shown)
+                cluster.check_versions()
+                shown.say(
+                    f"the cluster is open: nodes {len(cluster.nodes):,}, CPUs {cluster.cpus:,}"
+                )
+                yield cluster
     finally:
         for name, before in environment.items():
             _restore(name, before)
+
+
+def _opening(wanted: ClusterAddress) -> str:
+    """Return what is said at once: processes of Ray take seconds to start or to answer."""
+    if wanted.cpus is not None:
+        return f"starting a cluster on this machine: CPUs {wanted.cpus:,}"
+    return f"opening the cluster at {wanted}" if wanted.host else "looking for the cluster"
 
 
 @contextmanager
@@ -196,8 +215,6 @@ def _running(wanted: ClusterAddress) -> Iterator[None]:
 @contextmanager
 def _local(cpus: int, object_store_memory: int | None) -> Iterator[None]:
     """Start a cluster on this machine, with a folder and a token of its own."""
-    base = tempfile.gettempdir()
-    folder = tempfile.mkdtemp(prefix="lg-", dir=base if len(base) < LONGEST else "/tmp")
     # Ray's processes listen on all interfaces, so a token is needed. Ray would write one into the
     # user's home, from where all later clusters of the machine would take it.
     from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
@@ -206,19 +223,21 @@ def _local(cpus: int, object_store_memory: int | None) -> Iterator[None]:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     AuthenticationTokenLoader.instance().reset_cache()  # it may know that of an earlier cluster
     try:
-        with _connected(
-            address="local",
-            num_cpus=cpus,
-            include_dashboard=False,
-            object_store_memory=object_store_memory,
-            _temp_dir=folder,
-            modules=os.pathsep.join(filter(None, sys.path)),
+        with (
+            scratch_folder() as folder,
+            _connected(
+                address="local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                object_store_memory=object_store_memory,
+                _temp_dir=str(folder),
+                modules=os.pathsep.join(filter(None, sys.path)),
+            ),
         ):
             yield
     finally:
         _restore("RAY_AUTH_TOKEN", before)
         AuthenticationTokenLoader.instance().reset_cache()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -275,10 +294,14 @@ def _keep_quiet() -> None:
 @contextmanager
 def _own_sigterm() -> Iterator[None]:
     """Keep this process's answer to SIGTERM, which ``ray.init`` replaces."""
-    before = signal.getsignal(signal.SIGTERM)
+    from ray._private import utils
+
+    before, replace = signal.getsignal(signal.SIGTERM), utils.set_sigterm_handler
+    utils.set_sigterm_handler = lambda handler: None  # else it would be Ray's while Ray starts
     try:
         yield
     finally:
+        utils.set_sigterm_handler = replace
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGTERM, before)
 

@@ -97,11 +97,11 @@ class _Beginning:
 
     def __init__(self, cluster: Cluster, run: bytes) -> None:
         self._cluster, self._run = cluster, run
-        self._begun = False
+        self._begun, self._free = False, cluster.free_cpus > 0
         self._told: set[str] = set()
 
     def tell(self) -> None:
-        """Say what is waited for, once, if no task has found a free CPU."""
+        """Say what is waited for, once, if no task has begun."""
         from ray.experimental.internal_kv import _internal_kv_exists
 
         cpus = self._cluster.cpus
@@ -110,7 +110,8 @@ class _Beginning:
         elif not self._begun:
             self._begun = bool(_internal_kv_exists(self._run, namespace=NAMESPACE))
             if not self._begun:
-                self._say(f"waiting for a free CPU of the cluster: all {cpus} are taken")
+                taken = f"waiting for a free CPU of the cluster: all {cpus} are taken"
+                self._say("starting workers" if self._free else taken)
 
     def forget(self) -> None:
         """Remove what tasks left in the cluster's table."""

@@ -97,7 +97,7 @@ class ClusterTrialPool:
         self._files: dict[str, list[Any]] = {}  # of each dataset, in the object store
         self._home = ray.get_runtime_context().get_node_id()
         self._search = uuid.uuid4().hex
-        self._told = False
+        self._told, self._free = False, cluster.free_cpus
 
     def __enter__(self) -> Self:
         return self
@@ -228,14 +228,14 @@ class ClusterTrialPool:
         return _Slot(actor, actor.ready.remote())
 
     def _tell(self) -> None:
-        """Say what is waited for, once, if a process finds no free CPU."""
+        """Say what is waited for, once, if a process has not started."""
         import ray
 
         waiting = [slot.ready for slot in self._slots if slot.task is not None]
         started, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
         if not self._told and len(started) < len(waiting):
             self._told = True
-            self._cluster.progress.say(
-                f"waiting for {self._threads} free CPU(s) on a node: {len(started)} of "
-                f"{len(waiting)} trials have begun"
-            )
+            begun = f"{len(started)} of {len(waiting)} trials have begun"
+            free = self._free >= self._threads * len(waiting)
+            taken = f"waiting for free CPUs, {self._threads} for each trial: {begun}"
+            self._cluster.progress.say(f"starting workers: {begun}" if free else taken)
