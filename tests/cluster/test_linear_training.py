@@ -261,6 +261,14 @@ def test_a_killed_driver_leaves_no_process_and_goes_on(tmp_path):
     assert_same(tmp_path / "found", tmp_path / "whole")
 
 
+def test_a_model_without_use_for_a_cluster_is_refused_before_one_is_opened(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"text": "a b", "labels": ["l"]}\n' * 20)
+    words = ["train", tmp_path / "train.jsonl", "--out", tmp_path / "t", "--model=knn"]
+    done = called(*words, "--cluster=local:1", check=2)
+    assert done.stderr.startswith("labelgrove: no part of a training of knn can run on a cluster")
+    assert not (tmp_path / "t").exists()
+
+
 def test_an_estimate_tells_of_the_cluster(tmp_path):
     lines = [json.dumps({"text": f"w{n % 9}", "labels": [f"l{n % 9}"]}) for n in range(120)]
     (tmp_path / "train.jsonl").write_text("\n".join(lines))

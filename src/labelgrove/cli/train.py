@@ -136,7 +136,7 @@ def train(
         if not json_file.alone(json_to) and cpus is not None:
             show(_told_of_cluster(needed, cpus, seconds, own))
         return
-    with opened_workers(cluster, progress) as remote:
+    with opened_workers(cluster, tagger, progress) as remote:
         run = Run(folder=folder, resume=resume, progress=progress, workers=remote)
         learn_and_save(tagger, corpus, held, labels, out, run, overwrite)
     json_file.write(json_to, training_record(tagger, out, time.monotonic() - started))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
-from labelgrove.cli.clusters import opened_trials, opened_workers
+from labelgrove.cli.clusters import has_use, opened_trials, opened_workers
 from labelgrove.cli.recipes import OF_TEXT, parted, read_recipe, settings_of, write_recipe
 from labelgrove.cli.terminal import show, warn
 from labelgrove.core.errors import MissingExtraError, StoppedError
@@ -157,7 +157,8 @@ def tune(
     from labelgrove.cli.train import learn_and_save, tell
 
     tagger = result.tagger(validation=share, threads=threads)
-    with opened_workers(cluster, progress) as workers:
+    used = cluster if has_use(tagger) else None
+    with opened_workers(used, tagger, progress) as workers:
         again = resume and (out / RUN).exists()
         run = Run(out / RUN, resume=again, progress=progress, workers=workers)
         learn_and_save(tagger, corpus, held, labels, out / TAGGER, run, overwrite=True)

@@ -168,6 +168,8 @@ class Classifier(Part):
     ranks_by_name
         True if it can rank labels that no document has, by their names: `Tagger` then makes every
         concept of the vocabulary a label, and there may be no documents at all.
+    uses_workers
+        False if no part of its training can be done by the workers of a `Run`.
     remembers
         True if it keeps documents and `remember` can add some, also of new labels, without
         training. `Tagger` tells it how texts begin, so that it can show them.
@@ -178,6 +180,7 @@ class Classifier(Part):
     uses_validation: ClassVar[bool] = False
     reads_text: ClassVar[bool] = True
     ranks_by_name: ClassVar[bool] = False
+    uses_workers: ClassVar[bool] = True
 
     remembers: bool = False
 

@@ -48,6 +48,7 @@ class Knn(Classifier):
     """
 
     name: ClassVar[str] = "knn"
+    uses_workers: ClassVar[bool] = False
     remembers: bool = True
 
     by: Literal["tf-idf", "words", "encoder"] = setting(

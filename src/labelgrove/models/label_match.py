@@ -173,6 +173,7 @@ class LabelMatch(Classifier):
 
     name: ClassVar[str] = "label-match"
     ranks_by_name: ClassVar[bool] = True
+    uses_workers: ClassVar[bool] = False
 
     endings: int = setting(
         10,

@@ -59,6 +59,7 @@ class LabelMeaning(Classifier):
 
     name: ClassVar[str] = "label-meaning"
     ranks_by_name: ClassVar[bool] = True
+    uses_workers: ClassVar[bool] = False
 
     dense: str = setting(
         "",

@@ -34,6 +34,7 @@ class MostFrequent(Classifier):
 
     name: ClassVar[str] = "most-frequent"
     reads_text: ClassVar[bool] = False
+    uses_workers: ClassVar[bool] = False
 
     labels_: NDArray[np.int32]
     shares_: NDArray[np.float32]
