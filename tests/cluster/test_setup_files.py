@@ -151,3 +151,13 @@ def test_problems_of_the_page_are_what_the_package_says():
             words = piece.replace("labelgrove than", "").strip()
             for part in words.split("  "):
                 assert part in said, problem
+
+
+def test_a_finished_job_of_slurm_ends_at_once(tmp_path):
+    (tmp_path / "my-tagger").mkdir()
+    (tmp_path / "my-tagger/manifest.json").touch()
+    script = ["bash", FOLDER / "labelgrove.sbatch"]
+    done = subprocess.run(script, cwd=tmp_path, env={}, capture_output=True, text=True, check=True)
+    assert done.stdout == "my-tagger is finished\n"
+    (tmp_path / "my-tagger.run").mkdir()  # trained again, and not to the end
+    assert subprocess.run(script, cwd=tmp_path, env={}, capture_output=True, check=False).returncode
