@@ -84,7 +84,7 @@ def test_a_search_is_neither_lost_nor_continued_unasked(search, data, tmp_path):
     shutil.copytree(search[0], out)
     call = ["tune", data / "train.jsonl", "--model", "knn", "--out", out, "--trials", 4]
     same = ["--range", "neighbours=3..20:log", "--set", "text.min_df=2", "--no-prune"]
-    assert "--resume), begin anew (overwrite=True, --overwrite)" in fails(*call)
+    assert "--resume), begin anew (--overwrite)" in fails(*call)
     assert "its ranges was" in fails(*call, "--resume")
     called(*call, *same, "--resume", "--quiet")
     assert trials(out)[:3] == trials(search[0])

@@ -10,7 +10,7 @@ import pytest
 
 import cluster_jobs
 from labelgrove.cluster import open_cluster, probing, run_tasks
-from labelgrove.core.errors import ClusterError, MissingExtraError
+from labelgrove.core.errors import ClusterError, InputError, MissingExtraError
 from labelgrove.core.progress import Silent
 from processes import PATIENCE, gone, needs_proc
 
@@ -63,6 +63,12 @@ def test_a_service_that_is_no_cluster(monkeypatch):
 def test_the_address_of_the_environment_is_asked(closed_port, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{closed_port}")
     with pytest.raises(ClusterError, match=f"127.0.0.1:{closed_port} does not answer"):
+        opening("auto")
+
+
+def test_what_is_wrong_in_the_environment_is_named(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "nonsense")
+    with pytest.raises(InputError, match="RAY_ADDRESS must be HOST:PORT, got 'nonsense'"):
         opening("auto")
 
 

@@ -107,6 +107,8 @@ def test_two_processes_of_which_one_dies_learn_what_one_learns(small_cluster, ne
     assert shown.done == N * 4
     assert {"loss", "validation"} <= shown.facts.keys()
     assert shown.lines[0] == "training it: 2 processes share every batch (cpu, 1 CPUs each)"
+    (died,) = (line for line in shown.lines if line.startswith("a process died"))
+    assert died.endswith("; all begin again at the last checkpoint")
     # 13 steps were taken; what the epoch that they were in had begun with is kept
     assert [line for line in shown.lines if "resuming" in line] == [
         "resuming after 12 steps (epoch 3)"
@@ -127,6 +129,7 @@ def test_ctrl_c_keeps_the_step_and_one_process_goes_on(small_cluster, network, t
     (kept,) = folder.glob("checkpoint-*")
     standing = json.loads((kept / "facts.json").read_text())["standing"]
     assert 0 < standing["steps"] < 6000, "it was stopped before its end"
+    assert shown.lines.count("stopping after this step: what is learned is kept") == 1
     resumed, rest = Written(), long.fresh().set_params(epochs=standing["epoch"] + 2, **slow)
     found = train(network, Line(n=N), rest, Run(folder, resume=True, progress=resumed), {})
     assert resumed.lines[0].startswith(f"resuming after {standing['steps']:,} steps")
@@ -221,7 +224,8 @@ def test_deaths_are_counted_until_the_training_gets_further():
     assert not home.begin(first=True)
     news = home.news()
     assert "died 3 times in a row: RuntimeError: connection closed" in news.failed.message
-    assert len(news.messages) == 2
+    said = [message[1] for message in news.messages if message[0] == "say"]
+    assert said == ["a process died; all begin again at the last checkpoint"] * 3
 
 
 def test_a_stopped_or_failed_group_has_nothing_to_do():

@@ -76,8 +76,7 @@ def test_cut_short(tmp_path, suffix):
     path = write(tmp_path, whole[: len(whole) // 2], "a.jsonl" + suffix)
     for on_bad in ("stop", "skip"):
         message = complaint(path, on_bad=on_bad)
-        assert message.startswith("FILE, line ")
-        assert "cut short" in message
+        assert message.startswith("FILE: the file ends in the middle: it was cut short")
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])

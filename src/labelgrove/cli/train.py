@@ -180,7 +180,7 @@ def learn_and_save(
             tagger.fit(corpus, vocabulary=labels, validation=held, run=run)
         except KeyboardInterrupt:
             if not holds_work(run.folder):
-                raise
+                raise StoppedError("stopped; nothing was kept yet") from None
             again = "stopped; the same command with --resume goes on from what was kept"
             raise StoppedError(again) from None
         except ClusterError as error:

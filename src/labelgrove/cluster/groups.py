@@ -241,7 +241,7 @@ def _wait(fitting: _Fitting, home: Any, room: _Room, progress: Progress) -> None
     """Show what a group sends, until it has ended; raise what ended it."""
     import ray
 
-    shown, begun = ShownAtHome(progress), False
+    shown, begun, stopping = ShownAtHome(progress), False, False
     with interrupts.between_steps() as interrupted:
         try:
             while True:
@@ -257,6 +257,9 @@ def _wait(fitting: _Fitting, home: Any, room: _Room, progress: Progress) -> None
                     home.stop.remote()  # also for processes that begin when nobody waits any more
                     if not begun or room.lacks:  # nobody would answer
                         raise KeyboardInterrupt
+                    if not stopping:
+                        stopping = True
+                        progress.say("stopping after this step: what is learned is kept")
         finally:
             shown.close()
         if news.failed is not None:

@@ -54,13 +54,19 @@ class HomeProcess:
     def begin(self, first: bool) -> bool:
         """Count the starts of the first process; tell whether there is anything to do."""
         with self._lock:
+            again = first and self._starts > 0
             self._starts += first
             if self._failed is None and self._starts > self._max_retries + 1:
                 reason = self._reason or "there may not be enough memory"
                 died = f"processes died {self._starts - 1} times in a row"
                 error = ClusterError(f"the training on the cluster failed: {died}: {reason}")
                 self._failed = pack(error)
-            return self._failed is None and not self._stopped
+            goes_on = self._failed is None and not self._stopped
+            if again and goes_on:
+                why = f" ({self._reason})" if self._reason else ""
+                words = f"a process died{why}; all begin again at the last checkpoint"
+                self._messages.append(("say", words))
+            return goes_on
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
         """Call a function; return whether it succeeded, and its result or error.

@@ -38,7 +38,10 @@ def _of_this_machine() -> ClusterAddress:
             "no Ray cluster runs on this machine and RAY_ADDRESS is not set: start one with "
             "'ray start --head', name it as HOST:PORT, or use local:N"
         ) from None
-    address = read_address(text)
+    try:
+        address = read_address(text)
+    except InputError:
+        address = ClusterAddress()
     if not address.host:
         raise InputError(f"RAY_ADDRESS must be HOST:PORT, got {os.environ.get('RAY_ADDRESS')!r}")
     return address

@@ -70,7 +70,6 @@ def lines(path: Path, advice: str = ONE_DOCUMENT, encoding: str = UTF8) -> Itera
         raise BadRowError(
             "the file ends in the middle: it was cut short, copy or download it again",
             str(path),
-            number + 1,
         ) from error
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _DamagedError) as error:
         raise BadRowError(

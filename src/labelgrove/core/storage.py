@@ -98,7 +98,7 @@ def check_free(folder: str | os.PathLike[str], *, overwrite: bool = False) -> No
             if not overwrite:
                 raise InputError(
                     f"{folder} exists already; choose another folder, or allow overwriting "
-                    "(overwrite=True, --overwrite)"
+                    "(--overwrite)"
                 )
         above = next(parent for parent in target.parents if parent.exists())
         with replacing.temporary_folder(target, above):

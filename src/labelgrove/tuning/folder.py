@@ -115,8 +115,8 @@ def _check(place: Path, *, resume: bool, overwrite: bool) -> None:
             _check_tagger(place)
         if not (resume or overwrite):
             raise InputError(
-                f"{place} holds a search: go on with it (resume=True, --resume), begin anew "
-                "(overwrite=True, --overwrite), or choose another folder"
+                f"{place} holds a search: go on with it (--resume), begin anew "
+                "(--overwrite), or choose another folder"
             )
         return
     # or, before this version, a study that was not whole yet

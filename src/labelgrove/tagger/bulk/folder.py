@@ -24,7 +24,7 @@ FORMAT = 1
 PART = re.compile(r"part-\d{5,}\.\w+")
 NOTE = re.compile(r"\.finished-\w+/\d+\.json")
 UNLISTED = ("problem", "left_out")  # of a part's facts
-WAY_OUT = "choose another folder, or begin anew with overwrite=True (--overwrite)"
+WAY_OUT = "choose another folder, or start again with --overwrite"
 
 
 @dataclass(frozen=True)

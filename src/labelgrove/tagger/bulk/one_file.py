@@ -57,8 +57,7 @@ def check_target(out: Path, source: Path | None = None, *, overwrite: bool = Fal
         raise InputError(f"{out} lies in the saved folder {around}: give a file elsewhere")
     if out.exists() and not overwrite:
         raise InputError(
-            f"{out} exists already; choose another name, or allow overwriting "
-            "(overwrite=True, --overwrite)"
+            f"{out} exists already; choose another name, or allow overwriting (--overwrite)"
         )
 
 

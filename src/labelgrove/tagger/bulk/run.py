@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -186,17 +187,19 @@ class _Display:
         self._progress = progress
         self._task: Task | None = None  # there is none before the first part is tagged
         self._documents = 0
+        self._began = time.monotonic()
 
     def report(self, unfinished: int) -> None:
         """Show the documents of parts that are not finished, beside those of finished ones."""
         if self._task is not None:
-            self._task.advance(0, documents=f"{self._documents + unfinished:,}")
+            self._task.advance(0, documents=self._told(unfinished))
 
     def collect(
         self, results: Iterable[PartResult], finished: dict[int, PartResult], total: int
     ) -> list[PartResult]:
         """Add results to those of finished parts, and return those that could not be read."""
         unread = []
+        self._began = time.monotonic()
         with self._progress.task("tagging", total, "parts", len(finished)) as self._task:
             for result in results:
                 if result.problem:
@@ -204,5 +207,11 @@ class _Display:
                 else:
                     finished[result.number] = result
                     self._documents += result.documents
-                self._task.advance(1, documents=f"{self._documents:,}")
+                self._task.advance(not result.problem, documents=self._told())
         return sorted(unread, key=lambda result: result.number)
+
+    def _told(self, unfinished: int = 0) -> str:
+        """Return how many documents were tagged, and how fast: parts may take hours."""
+        documents = self._documents + unfinished
+        speed = documents / max(time.monotonic() - self._began, 1e-9)
+        return f"{documents:,} ({speed:,.0f}/s)"
