@@ -6,12 +6,14 @@
 DIR of --data holds a folder for each set with train.jsonl.xz. Of each set some random documents
 are taken; a tenth of their labels is deleted, and a twentieth as many are added, each to a random
 document, drawn from all labels alike. Systems rank what they hold for missing and for wrong, and
-are judged by the share of planted mistakes among the first 100 and 1,000. A label that was really
-missing before counts against them, and so does an added one that happens to be right: the figures
-are lower bounds. cleanlab (pip install cleanlab) and logistic regression need a matrix of documents
-x labels and are asked on debtags only. How labelgrove judges was chosen with seeds 0 and 1 on
-debtags and arxiv; the table has others. --work keeps a line of JSON for each result, so that a run
-that was stopped goes on; audit.md has what was found on top, written by hand.
+are judged by the share of planted mistakes among the first 100 and 1,000, or among as many as they
+find. A label that was really missing before counts against them, and so does an added one that
+happens to be right: the figures are lower bounds. In debtags:usual frequent labels are added more
+often, each in proportion to its documents. cleanlab (pip install cleanlab) needs a matrix of
+documents x labels; logistic regressions, one for each label and fold, are asked on debtags only.
+How labelgrove judges was chosen with seeds 0 and 1 on debtags and arxiv; the table has others.
+--work keeps a line of JSON for each result, so that a run that was stopped goes on; audit.md has
+what was found on top, written by hand.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from markdown_tables import cell, table
-from result_lines import ResultLines
+from audit_tables import AT, EDGES, KINDS, write_page
+from result_lines import Line, ResultLines
 
 from labelgrove import models, read_corpus
 from labelgrove.core.progress import Silent
@@ -35,14 +37,18 @@ from labelgrove.tagger.audit import AuditOptions
 from labelgrove.tagger.audit.run import Gathered, gather
 from labelgrove.tagger.audit.suspicions import find
 
-HERE = Path(__file__).parent
-SIZES = {"debtags": 8_000, "arxiv": 8_000, "congress": 8_000}
+SIZE = 8_000  # documents
 DELETED, ADDED = 0.1, 0.05
-KINDS, AT = ("missing", "wrong"), (100, 1_000)
-DENSE = ("debtags",)  # sets where systems are asked that need a matrix of documents x labels
-MARK = "<!-- written by audit.py -->"
+SLOW = "cleanlab, logistic regression"
+FEW_LABELS = ("debtags", "arxiv")  # sets where it is asked
+USUAL = ":usual"  # behind the name of a set: labels are added as often as they are given
 
-Pairs = list[tuple[int, str]]  # a document and a label each
+
+class Ranked(NamedTuple):
+    """What a system finds of one kind, best first: a document and a label each, and scores."""
+
+    pairs: list[tuple[int, str]]
+    scores: list[float]
 
 
 class Planted(NamedTuple):
@@ -52,7 +58,7 @@ class Planted(NamedTuple):
     mistakes: dict[str, set[tuple[int, str]]]
 
 
-def planted(folder: Path, size: int, seed: int) -> Planted:
+def planted(folder: Path, size: int, seed: int, usual: bool) -> Planted:
     """Return random documents of a set in which labels were deleted and added."""
     random = generator(seed, "planted mistakes")
     documents = list(read_corpus(folder / "train.jsonl.xz"))
@@ -63,6 +69,8 @@ def planted(folder: Path, size: int, seed: int) -> Planted:
     missing = {pair for pair, drawn in zip(given, random.random(len(given)), strict=True)
                if drawn < DELETED}  # fmt: skip
     before, wrong = set(given), set[tuple[int, str]]()
+    if usual:
+        known = [label for _, label in given]
     while len(wrong) < ADDED * len(given):
         pair = int(random.integers(len(documents))), known[random.integers(len(known))]
         if pair not in before:
@@ -75,36 +83,36 @@ def planted(folder: Path, size: int, seed: int) -> Planted:
     return Planted(corpus, {"missing": missing, "wrong": wrong})
 
 
-def named(gathered: Gathered, rows: Any, columns: Any) -> Pairs:
-    """Return pairs of numbers as pairs of a document and a label's id."""
+def named(gathered: Gathered, rows: Any, columns: Any, scores: Any) -> Ranked:
+    """Return numbers of documents and labels with the labels' ids."""
     ids = gathered.task.learned.labels.ids
-    return [(int(i), ids[j]) for i, j in zip(rows, columns, strict=True)]
+    pairs = [(int(i), ids[j]) for i, j in zip(rows, columns, strict=True)]
+    return Ranked(pairs, [float(score) for score in scores])
 
 
-def by_audit(gathered: Gathered, seed: int) -> dict[str, Pairs]:
+def by_audit(gathered: Gathered, seed: int) -> dict[str, Ranked]:
     """Return what `labelgrove audit` suggests."""
     everything = np.ones(gathered.evidence.Y.shape[0], np.bool_)
     least = dict.fromkeys(KINDS, 0.0)
     found = find(gathered.evidence, everything, max(AT), least, seed, Silent())
+    suspicions = {kind: found.of(kind) for kind in KINDS}
     return {
-        kind: named(
-            gathered, [f.document for f in found.of(kind)], [f.label for f in found.of(kind)]
-        )
-        for kind in KINDS
+        kind: named(gathered, *zip(*((f.document, f.label, f.score) for f in own), strict=True))
+        for kind, own in suspicions.items()
     }
 
 
-def by_probability(gathered: Gathered, seed: int) -> dict[str, Pairs]:
+def by_probability(gathered: Gathered, seed: int) -> dict[str, Ranked]:
     """Return the labels that bonsai alone, out of fold, finds most or least probable."""
     return _ranked(gathered, _dense(gathered))
 
 
-def by_cleanlab(gathered: Gathered, seed: int) -> dict[str, Pairs]:
+def by_cleanlab(gathered: Gathered, seed: int) -> dict[str, Ranked]:
     """Return what confident learning finds with the same probabilities."""
     return _confident(gathered, _dense(gathered))
 
 
-def by_regression(gathered: Gathered, seed: int) -> dict[str, Pairs]:
+def by_regression(gathered: Gathered, seed: int) -> dict[str, Ranked]:
     """Return what confident learning finds with logistic regressions, one for each label."""
     from sklearn.linear_model import LogisticRegression
 
@@ -122,11 +130,11 @@ def by_regression(gathered: Gathered, seed: int) -> dict[str, Pairs]:
     return _confident(gathered, chances)
 
 
-SYSTEMS: dict[str, Callable[[Gathered, int], dict[str, Pairs]]] = {
+SYSTEMS: dict[str, Callable[[Gathered, int], dict[str, Ranked]]] = {
     "labelgrove audit": by_audit,
     "bonsai's probabilities alone": by_probability,
     "cleanlab, bonsai's probabilities": by_cleanlab,
-    "cleanlab, logistic regression": by_regression,
+    SLOW: by_regression,
 }
 
 
@@ -141,18 +149,19 @@ def _dense(gathered: Gathered) -> Any:
     return chances
 
 
-def _ranked(gathered: Gathered, chances: Any, among: Any = None) -> dict[str, Pairs]:
+def _ranked(gathered: Gathered, chances: Any, among: Any = None) -> dict[str, Ranked]:
     """Rank pairs by how far the probability is from what is given."""
     given = gathered.evidence.Y.toarray() > 0
     found = {}
     for kind, fits, score in (("missing", ~given, chances), ("wrong", given, -chances)):
         rows, columns = np.nonzero(fits if among is None else fits & among)
         order = np.argsort(-score[rows, columns], kind="stable")[: max(AT)]
-        found[kind] = named(gathered, rows[order], columns[order])
+        rows, columns = rows[order], columns[order]
+        found[kind] = named(gathered, rows, columns, score[rows, columns])
     return found
 
 
-def _confident(gathered: Gathered, chances: Any) -> dict[str, Pairs]:
+def _confident(gathered: Gathered, chances: Any) -> dict[str, Ranked]:
     from cleanlab.multilabel_classification.filter import find_multilabel_issues_per_class
 
     Y = gathered.evidence.Y
@@ -166,12 +175,12 @@ def measure(data: Path, results: ResultLines, name: str, seed: int) -> None:
     wanted = [
         system
         for system in SYSTEMS
-        if (name in DENSE or not system.startswith("cleanlab"))
-        and (name, seed, system) not in results.read()
+        if (system != SLOW or name in FEW_LABELS) and (name, seed, system) not in results.read()
     ]
     if not wanted:
         return
-    case = planted(data / name, SIZES[name], seed)
+    folder = name.removesuffix(USUAL)
+    case = planted(data / folder, SIZE, seed, usual=folder != name)
     with TemporaryDirectory() as folder:
         began = time.process_time()
         options = AuditOptions(seed=seed, threads=1)
@@ -181,46 +190,35 @@ def measure(data: Path, results: ResultLines, name: str, seed: int) -> None:
         for system in wanted:
             began = time.process_time()
             found = SYSTEMS[system](gathered, seed)
-            line: dict[str, Any] = {"set": name, "seed": seed, "system": system}
-            line |= {"documents": SIZES[name], "labels": int(gathered.evidence.Y.shape[1])}
-            line["seconds"] = round(time.process_time() - began, 1)
-            line["shared_seconds"] = round(shared, 1)
+            seconds = time.process_time() - began
+            line = {"set": name, "seed": seed, "system": system, "documents": SIZE}
+            line |= {"labels": gathered.evidence.Y.shape[1], "given": gathered.evidence.Y.nnz}
+            line |= {"seconds": round(seconds, 1), "shared_seconds": round(shared, 1)}
             for kind in KINDS:
-                hits = [pair in case.mistakes[kind] for pair in found[kind]]
-                line[f"planted {kind}"] = len(case.mistakes[kind])
-                line[f"found {kind}"] = len(hits)
-                for k in AT:
-                    line[f"{kind}@{k}"] = 100 * float(np.mean(hits[:k])) if hits else 0.0
+                line |= judged(kind, found[kind], case.mistakes[kind])
             results.add(line)
             print(line, flush=True)
 
 
-def tables(results: ResultLines) -> list[str]:
-    """Return the results as Markdown."""
-    lines = [*results.read().values()]
-    told = []
-    for name in SIZES:
-        own = [line for line in lines if line["set"] == name]
-        if not own:
-            continue
-        seeds = ", ".join(str(seed) for seed in sorted({line["seed"] for line in own}))
-        told += [f"**{name}**, {own[0]['documents']:,} documents, seeds {seeds}", ""]
-        head = ["system", *(f"{kind}, first {k:,}" for kind in KINDS for k in AT), "CPU seconds"]
-        rows = []
-        for system in SYSTEMS:
-            runs = [line for line in own if line["system"] == system]
-            if runs:
-                cells = [cell([r[f"{kind}@{k}"] for r in runs]) for kind in KINDS for k in AT]
-                rows.append([system, *cells, f"{np.mean([r['seconds'] for r in runs]):.0f}"])
-        told += table(head, rows)
-    return told
+def judged(kind: str, found: Ranked, mistakes: set[tuple[int, str]]) -> Line:
+    """Return how many of the findings of a kind are planted, also by score."""
+    hits = np.array([pair in mistakes for pair in found.pairs], np.bool_)
+    line: Line = {f"planted {kind}": len(mistakes), f"found {kind}": len(hits)}
+    for k in AT:
+        line[f"{kind}@{k}"] = 100 * float(hits[:k].mean()) if len(hits) else 0.0
+    places = np.digitize(found.scores, EDGES[kind])
+    line[f"{kind} by score"] = [
+        [int((places == place).sum()), int(hits[places == place].sum())]
+        for place in range(len(EDGES[kind]) + 1)
+    ]
+    return line
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--sets", default="debtags,congress")
+    parser.add_argument("--sets", default="debtags,congress,debtags:usual")
     parser.add_argument("--seeds", default="10,11")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
@@ -230,9 +228,7 @@ def main() -> None:
         for seed in map(int, given.seeds.split(",")):
             for name in given.sets.split(","):
                 measure(given.data, results, name, seed)
-    page = HERE / "audit.md"
-    before = page.read_text("utf-8").partition(MARK)[0] if page.exists() else ""
-    page.write_text("\n".join([before + MARK, "", *tables(results)]).rstrip() + "\n", "utf-8")
+    write_page([*results.read().values()], SYSTEMS)
 
 
 if __name__ == "__main__":

@@ -11,17 +11,21 @@ are right so often there.
 
 For probabilities the map is compared with the steps of the isotonic regression themselves, by the
 first five labels of the same other training documents.
+
+FILE keeps a line of JSON for each training, so that a run that was stopped goes on; promises.md has
+what was found on top, written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markdown_tables import table
+from markdown_tables import table, write_below
 from numpy.typing import NDArray
 from result_lines import Line, ResultLines
 
@@ -33,6 +37,10 @@ from labelgrove.core.types import Document
 from labelgrove.evaluation import HeldOutPlaces, expected_calibration_error
 from labelgrove.evaluation.calibration import EDGE, ENOUGH
 
+sys.path.append(str(Path(__file__).parents[1] / "speed"))
+from machine import installed, machine
+
+PAGE, MARK = Path(__file__).with_name("promises.md"), "<!-- written by promises.py -->"
 SETS = ("reuters", "debtags", "arxiv", "congress")
 SIZES = (300, 1000, 3000, 8000)
 SHARES = (0.7, 0.8, 0.9, 0.95)
@@ -125,15 +133,19 @@ def log_loss(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     return float(-np.log(np.where(right, scores, 1 - scores)).mean())
 
 
-def tables(lines: Sequence[Line]) -> str:
+def tables(lines: Sequence[Line]) -> list[str]:
     """Return what was found, as Markdown."""
-    told: list[str] = []
+    told = [
+        "Made with `python benchmarks/quality/promises.py --data DIR --results FILE`, one thread, "
+        "on " + machine(installed("labelgrove", "numpy", "scipy", "scikit-learn")),
+        "",
+    ]
     for where, title in (
         ("alike", "On documents drawn as the held-out ones were"),
         ("test", "On test documents"),
     ):
         told += [f"## {title}", "", *_promises(lines, where)]
-    return "\n".join([*told, "## Probabilities", "", *_probabilities(lines)])
+    return [*told, "## Probabilities", "", *_probabilities(lines)]
 
 
 def _promises(lines: Sequence[Line], where: str) -> list[str]:
@@ -196,13 +208,10 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--table", action="store_true", help="print tables of what is there")
+    parser.add_argument("--table", action="store_true", help="only tables of what is there")
     given = parser.parse_args()
     results = ResultLines(given.results, ("set", "size", "seed"))
-    if given.table:
-        print(tables([*results.read().values()]))
-        return
-    for seed in range(given.seeds):
+    for seed in range(0 if given.table else given.seeds):
         for size in given.sizes:
             for name in given.sets:
                 if (name, size, seed) in results.read():
@@ -210,6 +219,7 @@ def main() -> None:
                 line = {"set": name, "size": size, "seed": seed}
                 results.add(line | run(given.data, name, size, seed))
                 print(name, size, seed, flush=True)
+    write_below(PAGE, MARK, tables([*results.read().values()]))
 
 
 if __name__ == "__main__":
