@@ -316,6 +316,7 @@ def test_openapi_names_every_way_and_every_answer(service):
         "/v1/models",
         "/v1/feedback",
         "/v1/reload",
+        "/v1/review",
         "/healthz",
         "/metrics",
     }
