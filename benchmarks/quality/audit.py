@@ -10,7 +10,7 @@ are judged by the share of planted mistakes among the first 100 and 1,000, or am
 find. A label that was really missing before counts against them, and so does an added one that
 happens to be right: the figures are lower bounds. In debtags:usual frequent labels are added more
 often, each in proportion to its documents. cleanlab (pip install cleanlab) needs a matrix of
-documents x labels; logistic regressions, one for each label and fold, are asked on debtags only.
+documents x labels. With --slow, logistic regressions, one for each label and fold, are asked too.
 How labelgrove judges was chosen with seeds 0 and 1 on debtags and arxiv; the table has others.
 --work keeps a line of JSON for each result, so that a run that was stopped goes on; audit.md has
 what was found on top, written by hand.
@@ -40,7 +40,6 @@ from labelgrove.tagger.audit.suspicions import find
 SIZE = 8_000  # documents
 DELETED, ADDED = 0.1, 0.05
 SLOW = "cleanlab, logistic regression"
-FEW_LABELS = ("debtags", "arxiv")  # sets where it is asked
 USUAL = ":usual"  # behind the name of a set: labels are added as often as they are given
 
 
@@ -170,12 +169,12 @@ def _confident(gathered: Gathered, chances: Any) -> dict[str, Ranked]:
     return _ranked(gathered, chances, np.asarray(masks).reshape(Y.shape))
 
 
-def measure(data: Path, results: ResultLines, name: str, seed: int) -> None:
+def measure(data: Path, results: ResultLines, name: str, seed: int, slow: bool) -> None:
     """Measure what is not there yet of one set and seed."""
     wanted = [
         system
         for system in SYSTEMS
-        if (system != SLOW or name in FEW_LABELS) and (name, seed, system) not in results.read()
+        if (slow or system != SLOW) and (name, seed, system) not in results.read()
     ]
     if not wanted:
         return
@@ -220,6 +219,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--sets", default="debtags,congress,debtags:usual")
     parser.add_argument("--seeds", default="10,11")
+    parser.add_argument("--slow", action="store_true", help="ask logistic regressions too")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     results = ResultLines(given.work / "audit.jsonl", ("set", "seed", "system"))
@@ -227,7 +227,7 @@ def main() -> None:
         given.work.mkdir(parents=True, exist_ok=True)
         for seed in map(int, given.seeds.split(",")):
             for name in given.sets.split(","):
-                measure(given.data, results, name, seed)
+                measure(given.data, results, name, seed, given.slow)
     write_page([*results.read().values()], SYSTEMS)
 
 

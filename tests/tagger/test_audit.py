@@ -14,7 +14,13 @@ from labelgrove.tagger.audit import AuditOptions, find_suggestions
 from labelgrove.tagger.audit.companions import SMOOTHING, LabelCompanions
 from labelgrove.tagger.audit.evidence import LabelPairs
 from labelgrove.tagger.audit.folds import near_copies
-from labelgrove.tagger.audit.suspicions import Suspicion, Suspicions, _right_if_given, in_turn
+from labelgrove.tagger.audit.suspicions import (
+    Suspicion,
+    Suspicions,
+    _forgotten_if_absent,
+    _right_if_given,
+    in_turn,
+)
 
 
 def nearest(*similar, n=20):
@@ -148,6 +154,11 @@ def test_given_labels_are_right_as_bayes_rule_says():
     found = _right_if_given(probable, LabelCompanions.of(Y), labels, 0.03)
     first, second = 0.01 / (0.01 + 0.0065 * 0.99), 0.5 / (0.5 + 0.0035 * 0.5)
     assert found.tolist() == pytest.approx([first, second, 0.0, 1.0])  # nobody else has the last
+
+
+def test_absent_labels_are_forgotten_as_bayes_rule_says():
+    found = _forgotten_if_absent(np.array([0.0, 0.5, 0.9, 1.0]), 0.1)
+    assert found.tolist() == pytest.approx([0.0, 0.05 / 0.55, 0.09 / 0.19, 1.0])
 
 
 def test_more_expected_mistakes_make_labels_less_certain(corpus, tmp_path):

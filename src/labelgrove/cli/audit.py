@@ -56,14 +56,15 @@ def audit(
     most: Annotated[int, typer.Option(help="Most suggestions of each kind.", min=1)] = 1_000,
     least_missing: Annotated[
         float, typer.Option(help="Least score of a missing label.", min=0, max=1)
-    ] = 0.5,
+    ] = 0.1,
     least_wrong: Annotated[
         float, typer.Option(help="Least score of a wrong label.", min=0, max=1)
     ] = 0.1,
     mistakes: Annotated[
         float,
         typer.Option(
-            help="Share of the given labels that you expect to be wrong; scores rest on it.",
+            help="Share of the labels that you expect to be wrong, and as many to be missing; "
+            "scores rest on it.",
             min=0.0001,
             max=0.5,
         ),

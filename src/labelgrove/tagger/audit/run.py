@@ -45,7 +45,7 @@ class AuditOptions:
     least
         By kind, the score that a suggestion needs.
     mistakes
-        Share of the given labels that is expected to be wrong.
+        Wrong and missing labels that are expected, for each that is given.
     seed
         Of all randomness.
     threads

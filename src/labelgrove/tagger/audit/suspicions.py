@@ -20,8 +20,8 @@ SAMPLE = 20_000  # documents that the judge learns from at most
 ROWS = 400_000  # pairs that it learns from at most
 BLOCK = 2_000  # documents of which it learns at once
 OTHERS = 2.0  # pairs that nothing speaks for, for each label that is given
-UNLIKELY = {MISSING: 0.5, WRONG: 0.1}  # what scores below this is not suggested
-MISTAKES = 0.02  # share of the given labels that is expected to be wrong
+UNLIKELY = {MISSING: 0.1, WRONG: 0.1}  # what scores below this is not suggested
+MISTAKES = 0.02  # wrong and missing labels that are expected, for each that is given
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def find(
     progress
         Where it is shown.
     mistakes
-        Share of the given labels that is expected to be wrong.
+        Wrong and missing labels that are expected, for each that is given.
     """
     scores = evidence.scores
     found = Suspicions(most, least)
@@ -139,6 +139,7 @@ def find(
                 pairs = evidence.pairs(rows, evidence.candidates(rows), companions)
                 chances = judge.chances(pairs.table)
                 chances[WRONG] = _right_if_given(chances[WRONG], companions, pairs.labels, mistakes)
+                chances[MISSING] = _forgotten_if_absent(chances[MISSING], mistakes)
                 found.add(pairs, chances)
                 shown.advance(len(rows))
     return found
@@ -170,6 +171,20 @@ def _right_if_given(
     by_mistake = mistakes * (counts.mean() + counts[labels]) / (2 * max(companions.documents, 1))
     right = probable / np.maximum(probable + by_mistake * (1.0 - probable), 1e-12)
     return np.where(counts[labels] == 0, 1.0, right)
+
+
+def _forgotten_if_absent(probable: NDArray[np.float64], mistakes: float) -> NDArray[np.float64]:
+    """Return how probable labels are that were not given, by Bayes' rule, shape (m,).
+
+    Parameters
+    ----------
+    probable
+        How probable the judge finds each label, not knowing that it is absent, shape (m,).
+    mistakes
+        Share of the labels that are forgotten.
+    """
+    forgotten = mistakes * probable
+    return forgotten / np.maximum(forgotten + 1.0 - probable, 1e-12)
 
 
 def _judges(evidence: AuditEvidence, seed: int) -> list[LabelJudge]:
