@@ -251,7 +251,12 @@ def _tell(outcome: AuditOutcome, source: Path, files: list[Path]) -> None:
         for item in outcome.items
         for each in item.suggestions
     ]
-    print_table("the first suggestions", ["kind", "label", "score", "text"], rows[:SHOWN], words=4)
+    print_table(
+        "the first suggestions, document by document",
+        ["kind", "label", "score", "text"],
+        rows[:SHOWN],
+        words=4,
+    )
     counts = {
         kind: Counter(s.name for i in outcome.items for s in i.suggestions if s.kind == kind)
         for kind in ("missing", "wrong")
