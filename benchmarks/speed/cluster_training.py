@@ -77,7 +77,8 @@ class Setup:
 
     def network(self) -> Training:
         source = self.source("debtags", self.documents or 4_000)
-        return Training(self.work, (source, *NETWORK), "training network 1", "ray::RayTrainWorker")
+        worker = "ray::RayTrainWorker"
+        return Training(self.work, (source, *NETWORK), "training network 1", worker, True)
 
 
 # --- parts --------------------------------------------------------------------------------------
