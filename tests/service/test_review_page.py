@@ -385,6 +385,24 @@ def test_a_long_text_is_shortened_and_words_are_marked(look):
     assert page.text_content(".reviewing .document") == LONG
 
 
+def test_words_of_a_learned_document_are_not_marked(look, queue):
+    """Its own wrong label has taught the tagger words for that label."""
+    suggestions = (Suggestion("vehicle", "vehicle", 0.8, "wrong"),)
+    write_review(queue, [ReviewItem(TEXTS[0], ("vehicle",), suggestions), ITEMS[0]])
+    seen = look()
+    page = seen.page
+    at(page, 1, of=2)
+    assert (
+        page.inner_text(".legend")
+        == "bonsai has learned this document, so its words are not marked."
+    )
+    assert not page.get_by_role("button", name="Hide the marks").is_visible()
+    press(page, "w", "s")
+    at(page, 2, of=2)
+    page.locator(".reviewing mark.for").first.wait_for()  # W was for nothing there
+    assert len([each for each in seen.requests if "explain" in each]) == 1
+
+
 def test_without_a_queue_there_is_no_review(taggers, browser):
     with (
         serving(taggers / "bonsai", "--no-feedback", "--quiet") as service,

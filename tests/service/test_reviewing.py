@@ -9,7 +9,7 @@ from command_line import fails
 from labelgrove.corpus import ReviewItem, write_review
 from labelgrove.corpus.review import Suggestion
 from labelgrove.service.settings import Limits
-from services import serving, workers_of
+from services import TEXTS, serving, workers_of
 
 APPLES, CAR, PIE = "green apples in a basket", "a car with 🍎", "pie\nand cake"
 ITEMS = (
@@ -70,6 +70,7 @@ def test_a_document_comes_with_names_and_suggestions(service):
         "number": 1,
         "id": "7",
         "text": APPLES,
+        "learned": False,
         "labels": [
             {"label": "colour", "name": "Colour", "known": True},
             {"label": "vehicle", "name": "Vehicle", "known": True},
@@ -94,6 +95,12 @@ def test_labels_that_are_names_become_ids_and_unknown_ones_stay(service):
         {"label": "dessert", "name": "dessert", "known": False},
         {"label": "cake", "name": "Cake <b>& more", "known": True},
     ]
+
+
+def test_a_text_that_the_tagger_has_learned_is_told(service, queue):
+    write_review(queue, [ReviewItem(TEXTS[0].upper(), (), ()), *ITEMS])
+    learned = [asked(service, f"number={n}")["document"]["learned"] for n in (1, 2)]
+    assert learned == [True, False]
 
 
 def test_what_has_feedback_is_left_out_and_can_be_looked_at(service):

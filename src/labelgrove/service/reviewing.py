@@ -119,6 +119,7 @@ def _document(
         "number": number,
         "id": item.id,
         "text": item.text,
+        "learned": served.has_learned(item.text),
         "labels": _labels(served, item.labels, _names(item)),
         "suggestions": _suggestions(served, item),
         "decision": _decision(served, decisions.decision(number), _names(item)),

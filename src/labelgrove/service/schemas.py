@@ -350,6 +350,9 @@ class QueuedDocument(BaseModel):
     number: int = Field(description="Its place in the queue, from 1.")
     id: str | None
     text: str
+    learned: bool | None = Field(
+        description="Whether the tagger has learned from this text; null where it does not know."
+    )
     labels: list[ReviewedLabel] = Field(description="Its labels as the queue has them.")
     suggestions: list[SuggestedLabel]
     decision: DecidedLabels | None

@@ -24,6 +24,7 @@ from labelgrove.tagger import Tagger, explained
 from labelgrove.tagger.promises import what_thresholds_give
 from labelgrove.tagger.tags import name_tags, needed_depth
 from labelgrove.text import FEATURIZERS
+from labelgrove.text.copies import text_hash
 
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
@@ -168,6 +169,11 @@ class Served:
     def _explain(self, question: Explaining) -> bytes:
         explanation = next(explained(self.tagger, question.text, [question.label]))
         return to_json({"model": self.name, **explanation.record()})
+
+    def has_learned(self, text: str) -> bool | None:
+        """Tell whether it has learned from this text; None if it does not know."""
+        known = self.tagger.learned_.are_learned([text_hash(text)])
+        return None if known is None else bool(known[0])
 
     # --- labels -------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ const QUESTIONS = {
 export function reviewCard(item, judgement, { model, documents, tell, changed, actions }) {
   let current = null; // the label that keys speak of
   let elements = new Map(); // the element of each label
-  const text = reviewText({ text: item.text, model });
+  const text = reviewText({ text: item.text, learned: item.learned, model });
   const labels = el("div", { class: "judging" });
   const chips = el("ul", { class: "chips", "aria-label": "Labels" });
   const others = item.suggestions.length ? "Other labels of the document" : "Labels of the document";

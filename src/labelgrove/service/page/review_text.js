@@ -13,8 +13,13 @@ const WHILE = 200; // milliseconds that one stays at a label before its words ar
 
 let marking = true; // as the user left it, also for the next document
 
-/** Return `{ view, toggle, toggleWords, markFor }` for a document. */
-export function reviewText({ text, model }) {
+/**
+ * Return `{ view, toggle, toggleWords, markFor }` for a document.
+ *
+ * A tagger that has learned the document, perhaps with a wrong label, finds words for that label.
+ */
+export function reviewText({ text, model, learned }) {
+  const unmarked = learned && `${model} has learned this document, so its words are not marked.`;
   const cut = text.length > SHOWN ? shortened(text) : text;
   const found = new Map(); // the words of a label, once they are known
   let whole = cut === text;
@@ -25,7 +30,7 @@ export function reviewText({ text, model }) {
   const legend = el("p", { class: "legend quiet" });
   const more = el("button", { type: "button", class: "plain", hidden: whole, onclick: toggle });
   const marks = el("button", {
-    type: "button", class: "plain", onclick: toggleWords, hidden: text.length > LONG,
+    type: "button", class: "plain", onclick: toggleWords, hidden: text.length > LONG || unmarked,
   });
 
   function toggle() {
@@ -35,6 +40,7 @@ export function reviewText({ text, model }) {
   }
 
   function toggleWords() {
+    if (unmarked) return;
     marking = !marking;
     show();
     ask(label);
@@ -53,7 +59,7 @@ export function reviewText({ text, model }) {
       ...loud.flatMap((word, i) => [
         i > 0 && ", ", words(beginning(word.text, 40)), ` ${signed(word.weight)}`,
       ]).filter(Boolean),
-    ] : []));
+    ] : [unmarked || ""]));
   }
 
   /** Mark the words for a label, as soon as the service has told them. */
@@ -66,7 +72,7 @@ export function reviewText({ text, model }) {
 
   const ask = debounced(async (wanted) => {
     const unasked = wanted && wanted === label && !found.has(wanted.label);
-    if (!marking || !unasked || !wanted.known || text.length > LONG || !box.isConnected) return;
+    if (!marking || !unasked || !wanted.known || text.length > LONG || unmarked || !box.isConnected) return;
     const told = await call("v1/explain", { body: { text, label: wanted.label, model } })
       .catch(() => null); // such as a label that was never learned: the text has no marks then
     found.set(wanted.label, told?.words ?? []);
