@@ -141,6 +141,7 @@ def test_texts_that_come_twice_and_empty_ones_are_suggested_once_or_never(tmp_pa
     assert texts[0] in shown
     assert " " not in shown
     assert found.hidden > 0
+    assert all(texts[int(item.id) - 1] == item.text for item in found.items), "ids are rows"
 
 
 def test_given_labels_are_right_as_bayes_rule_says():

@@ -265,15 +265,23 @@ def _nearest(X: Features, Y: Any, options: AuditOptions, progress: Progress) -> 
 def _documents(
     corpus: Corpus, chosen: Sequence[Suspicion], writer: ReasonWriter, progress: Progress
 ) -> dict[int, Document]:
-    """Return the documents of suspicions, and those that are shown beside them."""
+    """Return the documents of suspicions, and those that are shown beside them.
+
+    One without an id has the number of its row as its id.
+    """
     wanted = {suspicion.document for suspicion in chosen}
     for suspicion in chosen:
         wanted |= writer.shown_neighbours(suspicion)
     return {
-        number: document
+        number: document if document.id else document._replace(id=_row(corpus, number))
         for number, document in enumerate(progress.track(corpus, "reading texts again"))
         if number in wanted
     }
+
+
+def _row(corpus: Corpus, number: int) -> str | None:
+    """Return the row of the latest document; None where bad rows before it were not counted."""
+    return str(corpus.position or number + 1) if corpus.position or not corpus.skipped else None
 
 
 def _reasons(
