@@ -380,9 +380,20 @@ def test_a_long_text_is_shortened_and_words_are_marked(look):
     assert len(page.inner_text(".reviewing .document")) < 2_100
     press(page, "t")
     assert page.text_content(".reviewing .document") == LONG
+    assert page.evaluate("document.activeElement.matches('.document')")
+    press(page, "End")
+    page.wait_for_function("document.querySelector('.document').scrollTop > 0")
     press(page, "t")
+    assert page.evaluate("document.activeElement.matches('.suggestion')")
     page.get_by_role("button", name=re.compile("Show all [0-9,]+ characters")).click()
     assert page.text_content(".reviewing .document") == LONG
+
+
+def test_a_very_long_text_says_that_words_are_not_marked(look, queue):
+    write_review(queue, [ReviewItem("apples " * 3_000, (), ITEMS[1].suggestions)])
+    page = look().page
+    at(page, 1, of=1)
+    assert page.inner_text(".legend") == "This text is too long to mark words."
 
 
 def test_words_of_a_learned_document_are_not_marked(look, queue):

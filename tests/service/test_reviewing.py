@@ -201,6 +201,8 @@ def test_a_replacement_that_is_bad_is_told_until_it_is_mended(service, queue):
     got = service.ask("/v1/review")
     assert got.status == 409
     assert "queue.jsonl, line 2: there is no field 'suggestions'" in got.detail
+    assert "the review file was replaced" in got.detail
+    assert "answers that were saved are safe" in got.detail
     assert str(queue.parent) not in got.detail
     assert service.ask("/v1/tag", {"text": "red"}).status == 200
     queue.write_text("".join(lines), "utf-8")

@@ -96,7 +96,12 @@ class Review:
         except InputError as error:
             log.error("nothing can be reviewed: %s", error)
             path = self._queue.path
-            raise ProblemError(409, str(error).replace(str(path), path.name)) from None
+            why = str(error).replace(str(path), path.name)
+            raise ProblemError(
+                409,
+                "the review file was replaced, and the new one cannot be read; answers that were "
+                f"saved are safe: {why}",
+            ) from None
 
 
 def _retraining(folder: str, feedback: str) -> str:

@@ -140,7 +140,7 @@ function showEnd({ documents, decided, model, retrain }) {
     }, "Go through what is left")),
     decided > 0 && [
       el("p", {}, "What you decided is kept as feedback. This command lets ", words(model),
-        " learn from it, with TRAIN, the documents that it was trained on:"),
+        " learn from it, with TRAIN, the documents that it was trained on. Files stand here without their folders:"),
       el("pre", { tabindex: 0, role: "group", "aria-label": "Command" }, el("code", {}, retrain)),
     ],
     el("p", { class: "go" }, el("button", { type: "button", onclick: back }, "Back"))));

@@ -190,6 +190,6 @@ export function reviewCard(item, judgement, { model, documents, tell, changed, a
   choose((judgement.open[0] ?? judgement.rows[0])?.label ?? null);
   return {
     view, problem, search: search.querySelector("input"), answer, move, focus, begin, refresh,
-    toggleText: text.toggle, toggleWords: text.toggleWords,
+    toggleText: () => text.toggle() || focus(), toggleWords: text.toggleWords,
   };
 }

@@ -19,7 +19,8 @@ let marking = true; // as the user left it, also for the next document
  * A tagger that has learned the document, perhaps with a wrong label, finds words for that label.
  */
 export function reviewText({ text, model, learned }) {
-  const unmarked = learned && `${model} has learned this document, so its words are not marked.`;
+  const unmarked = learned ? `${model} has learned this document, so its words are not marked.`
+    : text.length > LONG ? "This text is too long to mark words." : "";
   const cut = text.length > SHOWN ? shortened(text) : text;
   const found = new Map(); // the words of a label, once they are known
   let whole = cut === text;
@@ -30,13 +31,15 @@ export function reviewText({ text, model, learned }) {
   const legend = el("p", { class: "legend quiet" });
   const more = el("button", { type: "button", class: "plain", hidden: whole, onclick: toggle });
   const marks = el("button", {
-    type: "button", class: "plain", onclick: toggleWords, hidden: text.length > LONG || unmarked,
+    type: "button", class: "plain", onclick: toggleWords, hidden: unmarked !== "",
   });
 
   function toggle() {
-    if (cut === text) return;
+    if (cut === text) return true;
     whole = !whole;
     show();
+    if (whole) box.focus(); // so that keys scroll it
+    return whole;
   }
 
   function toggleWords() {
@@ -59,7 +62,7 @@ export function reviewText({ text, model, learned }) {
       ...loud.flatMap((word, i) => [
         i > 0 && ", ", words(beginning(word.text, 40)), ` ${signed(word.weight)}`,
       ]).filter(Boolean),
-    ] : [unmarked || ""]));
+    ] : [unmarked]));
   }
 
   /** Mark the words for a label, as soon as the service has told them. */
@@ -72,7 +75,7 @@ export function reviewText({ text, model, learned }) {
 
   const ask = debounced(async (wanted) => {
     const unasked = wanted && wanted === label && !found.has(wanted.label);
-    if (!marking || !unasked || !wanted.known || text.length > LONG || unmarked || !box.isConnected) return;
+    if (!marking || !unasked || !wanted.known || unmarked || !box.isConnected) return;
     const told = await call("v1/explain", { body: { text, label: wanted.label, model } })
       .catch(() => null); // such as a label that was never learned: the text has no marks then
     found.set(wanted.label, told?.words ?? []);
