@@ -8,6 +8,7 @@ import pytest
 
 from browser import DESK, PHONE, open_browser, viewed
 from command_line import called, fails, labelgrove
+from labelgrove import Tagger
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,19 @@ def test_trainings_with_other_seeds_are_one_system(taggers, data, tmp_path):
     assert verdict["training_spread"] >= 0
     done = called("compare", *trained, "--test", data / "test.jsonl", "-q")
     assert re.match(r"bonsai: 3 trainings with other seeds, nDCG@5 \d", done.stdout)
+
+
+def test_word_stems_that_training_chose_do_not_divide_a_system(taggers, data, tmp_path):
+    for seed, analyzer in ((1, "snowball:en"), (2, "word"), (3, "word"), (3, "char:3-4")):
+        out = tmp_path / ("old" if seed == 1 else f"old-{analyzer[:4]}-{seed}")
+        chosen = {"text": {"analyzer": analyzer}}
+        Tagger("bonsai", features=chosen, seed=seed).fit(data / "train.jsonl").save(out)
+    folders = [*sorted(tmp_path.glob("old*")), taggers[2]]
+    call = ("compare", *folders, "--test", data / "test.jsonl", "-q", "--metric", "P@1")
+    called(*call, "--json", tmp_path / "found.json")
+    verdict = json.loads((tmp_path / "found.json").read_text())["verdict"]
+    one = "bonsai (old, old-word-2, old-word-3)"
+    assert verdict["systems"] == {one: 3, "old-char-3": 1, "most-frequent": 1}
 
 
 def test_scores_are_those_of_evaluate(compared, taggers, data, tmp_path):

@@ -14,10 +14,13 @@ N = 400
 SPACE = LabelSpace(["a"], [1], 1)
 
 
-def contestant(name, training="", seed=0):
+def contestant(name, training="", seed=0, chosen=""):
     ranking = Ranking(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
     return Contestant(
-        name, "made", SPACE, ranking, Decision(threshold=0.5), 0.1, training=training, seed=seed
+        *(name, "made", SPACE, ranking, Decision(threshold=0.5), 0.1),
+        training=training,
+        chosen=chosen,
+        seed=seed,
     )
 
 
@@ -90,7 +93,37 @@ def test_trainings_of_one_system_are_those_that_differ_by_the_seed():
         **{"slow": [0, 2], "fast-0": [1], "twin": [3], "other": [4], "old": [5]}
     }
     unlike = [contestant("a", "x", 1), contestant("b", "x", 2), contestant("c", "x", 3)]
-    assert systems_of(unlike) == {"a and 2 more": [0, 1, 2]}
+    assert systems_of(unlike) == {"made (a, b, c)": [0, 1, 2]}
+    many = [contestant(name, "x", seed) for seed, name in enumerate("abcd")]
+    assert systems_of(many) == {"made (a and 3 more)": [0, 1, 2, 3]}
+
+
+def test_a_system_has_no_name_of_a_single_tagger():
+    asked = [contestant("old", "x", 1), contestant("old-2", "x", 2), contestant("old-3", "y")]
+    assert systems_of(asked) == {"made (old, old-2)": [0, 1], "old-3": [2]}
+    twice = [contestant(f"x-{i}", "ab"[i // 2], i) for i in range(4)]
+    assert systems_of(twice) == {"x": [0, 1], "made (x-2, x-3)": [2, 3]}
+
+
+def test_what_training_chose_by_itself_does_not_divide_a_system():
+    choices = ("stems", "words", "words")
+    asked = [contestant(f"new-{seed}", "x", seed, chosen) for seed, chosen in enumerate(choices)]
+    assert systems_of(asked) == {"new": [0, 1, 2]}
+    given = [
+        contestant(f"{chosen}-{seed}", "x", seed, chosen)
+        for chosen in ("stems", "words")
+        for seed in (1, 2)
+    ]
+    assert systems_of(given) == {"stems": [0, 1], "words": [2, 3]}, "the same seeds: not by luck"
+
+
+def test_the_trainings_of_each_system_are_counted():
+    asked = [
+        contestant(f"{x}-{seed}", x, seed) for x, n in ("a1", "b2", "c3") for seed in range(int(n))
+    ]
+    runs = [right(300)] + [right(200), right(202)] + [right(100)] * 3
+    said = judge("P@1", asked, *drawn(*runs), N).sentence
+    assert said.endswith("of training (1, 2 and 3 trainings with other seeds)")
 
 
 def test_seeds_that_lie_apart_make_a_lead_luck():
@@ -99,7 +132,7 @@ def test_seeds_that_lie_apart_make_a_lead_luck():
     steady = judge("P@1", asked, *drawn(right(240), right(240), right(200), right(200)), N)
     assert list(steady.systems) == ["new", "old"]
     assert steady.sentence.endswith(
-        ": more than luck of the test documents and of training (2 and 2 trainings with other "
+        ": more than luck of the test documents and of training (2 trainings of each with other "
         "seeds)"
     )
     everywhere = [np.full(N, value) for value in (0.65, 0.55, 0.55, 0.45)]

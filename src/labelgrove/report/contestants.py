@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core import storage
+from labelgrove.core.estimator import Featurizer
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.corpus import Corpus
@@ -26,6 +27,7 @@ from labelgrove.report.tables import Table
 from labelgrove.tagger import Tagger
 from labelgrove.tagger.combining import together
 from labelgrove.tagger.scoring import rank_corpus
+from labelgrove.tagger.text_trials import settings_perhaps_chosen
 
 SHARED = (1, 2, 3, 4, 5)  # depths to which labels in common are counted
 
@@ -55,7 +57,10 @@ class Contestant:
     learned
         Of which documents it has learned the text, shape (n,); None if it does not know.
     training
-        What it was trained on and how, but for the seed; empty if it does not know.
+        What it was trained on and how, but for the seed and what training may have chosen by
+        itself; empty if it does not know.
+    chosen
+        The settings of its texts that training may have chosen by itself, such as word stems.
     seed
         Its seed.
     """
@@ -70,6 +75,7 @@ class Contestant:
     size: int = 0
     learned: NDArray[np.bool_] | None = None
     training: str = ""
+    chosen: str = ""
     seed: int = 0
 
     def renumbered(self, space: LabelSpace) -> Contestant:
@@ -112,6 +118,7 @@ def ask(
         As of `ask_saved`.
     """
     decision = tagger.decision(threshold)
+    training, chosen = _training(tagger)
     tagger.rank([document.text for document in islice(corpus, 1)], k)
     began = time.perf_counter()
     hashes = array("Q")
@@ -125,18 +132,37 @@ def ask(
         decision,
         seconds,
         learned=tagger.learned_.are_learned(hashes),
-        training=_training(tagger),
+        training=training,
+        chosen=chosen,
         seed=tagger.seed,
     )
 
 
-def _training(tagger: Tagger) -> str:
-    """Return the settings of a tagger but its seed, and a hash of the texts it learned from."""
-    hashes = tagger.learned_.text_hashes
-    if hashes is None:
-        return ""
+def _training(tagger: Tagger) -> tuple[str, str]:
+    """Return how a tagger was trained, but for its seed, and what its training may have chosen.
+
+    The first holds its other settings and a hash of the texts it learned from; it is empty if the
+    tagger does not know them.
+    """
+    learned = tagger.learned_
+    if learned.text_hashes is None:
+        return "", ""
+    chosen = settings_perhaps_chosen(learned.model.views(), learned.featurizers)
     alike = tagger.with_seed(0).set_params(threads=None)
-    return f"{alike!r} {blake2b(np.ascontiguousarray(hashes).tobytes()).hexdigest()}"
+    if isinstance(alike.features, Mapping):
+        alike.features = {
+            view: _without(part, chosen.get(view, ())) for view, part in alike.features.items()
+        }
+    texts = blake2b(np.ascontiguousarray(learned.text_hashes).tobytes()).hexdigest()
+    return f"{alike!r} {texts}", repr(chosen)
+
+
+def _without(part: Any, names: Iterable[str]) -> Any:
+    """Return a featurizer with its defaults for settings of these names; all else as it is."""
+    if not isinstance(part, Featurizer):
+        return part
+    defaults = type(part)().get_params(deep=False)
+    return part.fresh().set_params(**{name: defaults[name] for name in names})
 
 
 def ask_saved(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, takewhile
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from labelgrove.report.contestants import Contestant
 from labelgrove.report.luck import better_by, is_luck, points
 from labelgrove.report.wording import percent, several
 
+LISTED = 3  # names of trainings that are all shown
 Systems = Mapping[str, Sequence[int]]
 
 
@@ -38,8 +39,7 @@ class Verdict:
     documents
         Number of test documents.
     systems
-        Numbers of the taggers of each system, the best system first: taggers that differ by their
-        seed only are trainings of one system.
+        Numbers of the taggers of each system, the best system first, as of `systems_of`.
     gaps
         The lead of the best over each other system, the smallest first; p-values after Holm's
         correction for all pairs of systems.
@@ -86,9 +86,11 @@ class Verdict:
             return (
                 "of the test documents; each was trained once, so luck of training is not covered"
             )
-        counts = [len(own) for own in self.systems.values()]
-        told = " and ".join(map(str, counts)) if len(counts) == 2 else f"{sum(counts)}"
-        return f"of the test documents and of training ({told} trainings with other seeds)"
+        counts = [f"{len(own)}" for own in self.systems.values()]
+        trainings = f"{', '.join(counts[:-1])} and {counts[-1]} trainings"
+        if len({*counts}) == 1:
+            trainings = f"{counts[0]} trainings of each"
+        return f"of the test documents and of training ({trainings} with other seeds)"
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -147,30 +149,60 @@ def judge(
 
 
 def systems_of(contestants: Sequence[Contestant]) -> dict[str, list[int]]:
-    """Return numbers of the contestants by system: those that differ by their seed only are one."""
-    by_training: dict[str, list[int]] = {}
-    for number, each in enumerate(contestants):
-        by_training.setdefault(each.training or each.name, []).append(number)
+    """Return numbers of the contestants by system: those that differ by their seed only are one.
+
+    What training chose by itself divides a system only where its seeds are not all different, as
+    where word stems were given to three taggers and words to three others.
+    """
+    numbers = range(len(contestants))
+    groups = []
+    for own in _grouped(numbers, lambda i: contestants[i].training or f"={i}"):
+        for part in [own] if _seeds_differ(contestants, own) else _by_choice(contestants, own):
+            groups += [part] if _seeds_differ(contestants, part) else [[i] for i in part]
+    taken = {each.name for each in contestants}
     systems: dict[str, list[int]] = {}
-    for own in by_training.values():
-        seeds = {contestants[i].seed for i in own}
-        groups = [own] if len(seeds) == len(own) else [[i] for i in own]
-        for group in groups:
-            name = _name([contestants[i].name for i in group])
-            systems[name if name not in systems else contestants[group[0]].name] = group
+    for group in groups:
+        name = _name([contestants[i] for i in group], taken)
+        taken.add(name)
+        systems[name] = group
     return systems
 
 
-def _name(names: Sequence[str]) -> str:
-    """Return what trainings of one system are called together.
+def _grouped(numbers: Iterable[int], key: Callable[[int], str]) -> list[list[int]]:
+    """Return numbers with the same key together."""
+    groups: dict[str, list[int]] = {}
+    for number in numbers:
+        groups.setdefault(key(number), []).append(number)
+    return [*groups.values()]
+
+
+def _by_choice(contestants: Sequence[Contestant], own: Sequence[int]) -> list[list[int]]:
+    return _grouped(own, lambda i: contestants[i].chosen)
+
+
+def _seeds_differ(contestants: Sequence[Contestant], own: Sequence[int]) -> bool:
+    return len({contestants[i].seed for i in own}) == len(own)
+
+
+def _name(trainings: Sequence[Contestant], taken: Container[str]) -> str:
+    """Return what trainings of one system are called together; none of the names that are taken."""
+    names = [each.name for each in trainings]
+    if len(names) == 1:
+        return names[0]
+    shared = _beginning(names)
+    if shared and shared not in taken:
+        return shared
+    listed = ", ".join(names) if len(names) <= LISTED else f"{names[0]} and {len(names) - 1} more"
+    return f"{trainings[0].model} ({listed})"
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """Return how all names begin, without a number at its end.
 
     Examples
     --------
-    >>> _name(["bonsai-0", "bonsai-1"]), _name(["a", "b"]), _name(["a"])
-    ('bonsai', 'a and 1 more', 'a')
+    >>> _beginning(["bonsai-0", "bonsai-1"]), _beginning(["a", "b"])
+    ('bonsai', '')
     """
-    if len(names) == 1:
-        return names[0]
     alike = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
-    shared = "".join(letters[0] for letters in alike).rstrip("-_./ 0123456789")
-    return shared or f"{names[0]} and {len(names) - 1} more"
+    return "".join(letters[0] for letters in alike).rstrip("-_./ 0123456789")

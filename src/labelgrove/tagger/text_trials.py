@@ -35,6 +35,7 @@ PARTS = 3  # each is judged by what is learned from the others
 JUDGED = 1000  # documents that are enough to judge by
 FIRST_LINES = (2, 4)
 FADES = (100.0, 20.0)
+STEMS = "snowball:"
 OF_TFIDF = ("analyzer", "first_line", "fade_after")
 Settings = Mapping[str, Any]
 
@@ -127,6 +128,40 @@ def settings_left_open(
         if names := tuple(name for name in names if name not in fixed):
             found[view] = [*names]
     return found
+
+
+def settings_perhaps_chosen(
+    views: Mapping[str, ViewSpec], parts: Mapping[str, Featurizer]
+) -> dict[str, dict[str, Any]]:
+    """Return, for each view, the settings that trials may have chosen, with their values.
+
+    A saved tagger does not tell them from settings that were given: those are returned that have
+    a value which trials can choose.
+
+    Parameters
+    ----------
+    views
+        What the model asks for.
+    parts
+        The featurizers of a fitted tagger, by view.
+    """
+    given = {view: {"featurizer": part.name} for view, part in parts.items()}
+    found = {
+        view: {name: getattr(parts[view], name) for name in names}
+        for view, names in settings_left_open(views, given).items()
+        if view in parts
+    }
+    return {
+        view: {name: value for name, value in own.items() if _is_candidate(name, value)}
+        for view, own in found.items()
+    }
+
+
+def _is_candidate(name: str, value: object) -> bool:
+    """Tell whether trials can choose this value of a setting."""
+    if name == "analyzer":
+        return str(value).startswith(STEMS)
+    return value in (FIRST_LINES if name == "first_line" else FADES)
 
 
 @dataclass(frozen=True)
@@ -245,7 +280,7 @@ def _stems(texts: list[str], progress: Progress) -> _Candidate | None:
         progress.say(f"there are no word stems of the texts' language ({code})")
         return None
     return _Candidate(
-        {"analyzer": f"snowball:{language.code}"},
+        {"analyzer": f"{STEMS}{language.code}"},
         f"{language.name}: word stems instead of words",
         f"{language.name}: words as they are, since word stems rank labels no better",
     )
