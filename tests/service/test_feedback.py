@@ -347,6 +347,11 @@ def test_an_error_that_is_no_full_disk_is_told_as_it_is(tmp_path):
     assert not isinstance(refused.value, FullDiskError)
 
 
+def test_a_folder_that_does_not_exist_is_told_to_be_missing(tmp_path):
+    with pytest.raises(InputError, match=r"the folder .*none does not exist: make it"):
+        FeedbackFile(tmp_path / "none" / "f.jsonl").check()
+
+
 def test_a_folder_that_may_not_be_written_is_refused_at_the_start(tmp_path, monkeypatch):
     monkeypatch.setattr(module.os, "access", lambda place, mode: place != tmp_path)
     with pytest.raises(InputError, match="is no folder that can be written to"):

@@ -184,6 +184,7 @@ def test_yes_and_no_by_kind_of_suggestion(look, queue):
     press(page, "y")
     assert current(page) == "Vehicle"
     press(page, "y")
+    assert page.text_content("#review-told") == "Vehicle: removed."
     assert page.evaluate("document.activeElement.textContent") == "Save and go on"
     to_be_saved = re.sub("[\u2068\u2069]", "", page.inner_text(".outcome"))
     assert to_be_saved == "To be saved: Fruit of trees, Colour, dessert · rejected: Vehicle"
@@ -354,6 +355,7 @@ def test_the_feedback_goes_to_the_tagger_that_is_chosen(taggers, browser, queue)
         at(page, 2)
         page.select_option("#review-model", "knn")
         at(page, 1)
+        assert page.inner_text("#review-said") == ""
         page.get_by_text("0 of 3 reviewed").wait_for()
         press(page, "n")
         save(page)
@@ -387,6 +389,21 @@ def test_a_long_text_is_shortened_and_words_are_marked(look):
     assert page.evaluate("document.activeElement.matches('.suggestion')")
     page.get_by_role("button", name=re.compile("Show all [0-9,]+ characters")).click()
     assert page.text_content(".reviewing .document") == LONG
+
+
+def test_after_the_key_the_page_begins_with_the_review(taggers, browser, queue):
+    key = "a-key-of-more-than-sixteen-letters"
+    (queue.parent / "keys").write_text(f"{key}\n")
+    (queue.parent / "keys").chmod(0o600)
+    call = ("--feedback", queue.parent, "--review", queue, "--api-keys", queue.parent / "keys")
+    with (
+        serving(taggers / "bonsai", *call, "--quiet") as service,
+        viewed(browser, service.address) as seen,
+    ):
+        seen.page.get_by_label("Key", exact=True).fill(key)
+        press(seen.page, "Enter")
+        at(seen.page, 1)
+        assert seen.page.locator("#part-review").is_visible()
 
 
 def test_a_very_long_text_says_that_words_are_not_marked(look, queue):
@@ -424,7 +441,7 @@ def test_without_a_queue_there_is_no_review(taggers, browser):
         assert seen.complaints == []
 
 
-@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (PHONE, True), (DESK, False)])
+@pytest.mark.parametrize(("width", "dark"), [(320, False), (PHONE, True), (DESK, False)])
 def test_it_fits_and_can_be_read_and_used_by_mouse(look, width, dark):
     seen = look(width=width, dark=dark)
     page = seen.page

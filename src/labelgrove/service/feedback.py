@@ -74,6 +74,11 @@ class FeedbackFile:
                     )
                 with self.path.open("r+b"):
                     return
+            if not self.path.parent.exists():
+                raise InputError(
+                    f"the folder {self.path.parent} does not exist: make it, or name another by "
+                    "--feedback, or --no-feedback"
+                )
             if not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
                 raise InputError(
                     f"{self.path.parent} is no folder that can be written to; name another by "

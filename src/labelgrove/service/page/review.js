@@ -27,7 +27,10 @@ addEventListener("beforeunload", (event) => {
 
 export function startReview() {
   onModel(() => {
-    if (queue !== null && served.chosen.name !== queue.model) restart();
+    if (queue !== null && served.chosen.name !== queue.model) {
+      said.textContent = ""; // it was about the other feedback
+      restart();
+    }
   });
   startKeys(part, {
     y: () => card?.answer(true),

@@ -13,6 +13,10 @@ const QUESTIONS = {
   proposed: ["Fits?", "yes, add it", "no, leave it out"],
 };
 
+const OUTCOMES = { // of yes and no
+  missing: ["added", "left out"], wrong: ["removed", "kept"], proposed: ["added", "left out"],
+};
+
 /**
  * Return the card of a document.
  *
@@ -34,8 +38,8 @@ export function reviewCard(item, judgement, { model, documents, tell, changed, a
 
   function say(row, yes) {
     judgement.say(row, yes);
-    const word = row.kind in QUESTIONS ? (yes === null ? "taken back" : yes ? "yes" : "no")
-      : yes ? "belongs to the document" : "removed";
+    const word = yes === null ? "taken back" : OUTCOMES[row.kind]?.[yes ? 0 : 1]
+      ?? (yes ? "belongs to the document" : "removed");
     tell(`${row.name}: ${word}.`);
     refresh();
   }
