@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from labelgrove.tagger.feedback import FeedbackPlan
 
 THRESHOLD = "auto"
+LISTED = 10  # labels without a document that are named
 REFITS = 4  # of few trainings little is known about their luck
 REFIT_SECONDS = 60.0  # what these may take unless they are asked for
 
@@ -200,28 +201,29 @@ def _tell(
 ) -> None:
     """Show how good both taggers are, by what that is judged, and what was learned."""
     from labelgrove.cli.tables import print_before_and_after
-    from labelgrove.report.wording import several
+    from labelgrove.report.wording import named, several
 
     n, of = len(plan.held_out), len(plan.said.documents)
     if scores is not None:
+        show(scores.verdict)
+        show()
         place = test or f"{several(n, 'held-out document')} of the feedback"
         print_before_and_after(f"{after.model_.name} on {place}, %", scores)
     if test is None:
         show(_judged_by(plan))
-    if scores is not None:
-        if scores.changes:
-            show(_about_intervals(scores, seconds))
-        show(scores.verdict)
+    if scores is not None and scores.changes:
+        show(_about_intervals(scores, seconds))
     show(
         f"learned from {several(of - n, 'document')} of feedback: {plan.changes.corrected:,} "
         f"corrected and {plan.changes.confirmed:,} confirmed in {source}, {plan.added:,} added"
     )
     if plan.bare:
         show(f"{plan.bare:,} of them without a label: they count as having none of them")
-    new, lost = len(record["new_labels"]), len(record["lost_labels"])
+    new, lost = len(record["new_labels"]), record["lost_labels"]
     show(f"{several(new, 'new label')}, {several(after.labels_.n_labels, 'label')} together")
     if lost:
-        show(f"{several(lost, 'label')} of {folder} without a document now")
+        names = ", ".join([*map(named, lost[:LISTED]), *["…"] * (len(lost) > LISTED)])
+        show(f"{several(len(lost), 'label')} of {folder} without a document now: {names}")
     show(f"saved to {out}")
     if is_same(folder, out):
         show("a service that has it open loads it by POST /v1/reload or the signal SIGHUP")
@@ -231,6 +233,7 @@ def _tell(
 
 def _judged_by(plan: FeedbackPlan) -> str:
     """Return by which documents both taggers are judged, or why by none."""
+    from labelgrove.report.wording import several
     from labelgrove.tagger.feedback import FEWEST
 
     n, of = len(plan.held_out), len(plan.said.documents)
@@ -240,8 +243,9 @@ def _judged_by(plan: FeedbackPlan) -> str:
             "learned from; give --test TEST to learn from all"
         )
     return (
-        "all of the feedback was learned: it has too few new documents to hold some out (a fifth "
-        f"of them must be {FEWEST} or more)\n"
+        f"all of the feedback was learned: {plan.new:,} of its {several(of, 'text')} "
+        f"{'is' if plan.new == 1 else 'are'} new, too few to hold some out (a fifth of them must "
+        f"be {FEWEST} or more)\n"
         "whether the new tagger is better cannot be told: --test TEST scores both on documents of "
         "yours"
     )

@@ -54,18 +54,24 @@ class BeforeAfter:
 
     @property
     def verdict(self) -> str:
-        """One sentence: better, worse, or no difference that could not be luck."""
+        """One sentence: better, worse, or ahead by what may be luck."""
         if MAIN not in self.changes:
             return (
                 f"{several(self.after.documents, 'document')} cannot tell whether the new tagger "
                 f"is better: that takes {FEWEST} at least, and some hundreds to tell much"
             )
         found = better_by(MAIN, self.changes[MAIN])
+        if found.value == 0:
+            return f"the new tagger and the old one are equal by {MAIN}"
+        turned = Difference(-found.value, -found.high, -found.low, found.p)
         if is_luck(found):
-            return f"no difference that could not be luck: {points(MAIN, found, sign=True)}"
+            first, second, lead = "new tagger", "old one", found
+            if found.value < 0:
+                first, second, lead = "old tagger", "new one", turned
+            said = f"the {first} is ahead of the {second} by {points(MAIN, lead)}"
+            return f"{said}, which may be luck"
         if found.value > 0:
             return f"the new tagger is better by {points(MAIN, found)}"
-        turned = Difference(-found.value, -found.high, -found.low, found.p)
         return f"the new tagger is worse by {points(MAIN, turned)}"
 
     @property

@@ -48,12 +48,16 @@ class FeedbackPlan:
         The texts that are not learned, since both taggers are judged by them.
     leaked
         How many of the test documents have a text that was judged.
+    new
+        How many texts are in neither the training documents nor the tagger; 0 with test
+        documents, where nobody asks.
     """
 
     said: Feedback
     changes: Changes
     held_out: frozenset[str]
     leaked: int
+    new: int = 0
 
     @property
     def added(self) -> int:
@@ -125,4 +129,4 @@ def plan_feedback(
     if known is not None:
         new = [text for text, seen in zip(new, known.tolist(), strict=True) if not seen]
     held = held_out(new, HELD_OUT)
-    return FeedbackPlan(said, changed, held if len(held) >= FEWEST else frozenset(), 0)
+    return FeedbackPlan(said, changed, held if len(held) >= FEWEST else frozenset(), 0, len(new))
