@@ -31,7 +31,7 @@ def write_page(lines: Sequence[Line], systems: Iterable[str]) -> None:
         own = [line for line in lines if line["set"] == name]
         seeds = ", ".join(str(seed) for seed in sorted({line["seed"] for line in own}))
         told += [
-            f"### {name}",
+            f"## {name}",
             f"{own[0]['documents']:,} documents, {_mean(own, 'labels'):,.0f} different labels, "
             f"{_mean(own, 'given'):,.0f} given; {_mean(own, 'planted missing'):,.0f} deleted and "
             f"{_mean(own, 'planted wrong'):,.0f} added; seeds {seeds}",

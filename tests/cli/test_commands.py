@@ -297,8 +297,9 @@ def test_odd_but_good_documents(tmp_path):
     assert manifest["documents"] == 4
     assert manifest["labels"] == 2
     done = called("tag", tmp_path / "t", path, "-k", "1")
-    first = json.loads(done.stdout.splitlines()[0])["labels"][0]
-    assert first == {"label": "x", "name": "x", "score": 0.5}
+    empty, first = (json.loads(line)["labels"] for line in done.stdout.splitlines()[:2])
+    assert empty == []
+    assert first == [{"label": "x", "name": "x", "score": 0.5}]
 
 
 def test_a_label_only_the_test_set_has(trained, tmp_path):

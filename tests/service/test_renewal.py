@@ -47,7 +47,7 @@ def test_a_service_answers_with_what_its_users_taught(tagger, way):
         judge(service, 40)
         assert "ferry" not in labels(service)
         done = retrained(tagger)
-        assert "of 40 documents of the feedback" in done.stdout
+        assert "learned: 40 of its 40 texts" in done.stdout
         assert "ferry" not in labels(service), "not yet: nobody has asked for it"
         if way == "request":
             assert service.ask("/v1/reload", method="POST").status == 200
@@ -70,7 +70,7 @@ def test_what_a_killed_service_was_told_is_learned(tagger):
         file.write('{"text": "a ferry')
     done = retrained(tagger)
     assert "was not written to its end" in done.stderr
-    assert "of 40 documents of the feedback" in done.stdout
+    assert "learned: 40 of its 40 texts" in done.stdout
     with serving(tagger) as service:
         assert labels(service) == {"ferry", "vehicle"}
         judge(service, 1)

@@ -384,7 +384,7 @@ def test_a_long_text_is_shortened_and_words_are_marked(look):
     assert page.text_content(".reviewing .document") == LONG
     assert page.evaluate("document.activeElement.matches('.document')")
     press(page, "End")
-    page.wait_for_function("document.querySelector('.document').scrollTop > 0")
+    page.wait_for_function("() => document.querySelector('.document').scrollTop > 0")
     press(page, "t")
     assert page.evaluate("document.activeElement.matches('.suggestion')")
     page.get_by_role("button", name=re.compile("Show all [0-9,]+ characters")).click()

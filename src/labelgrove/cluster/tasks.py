@@ -61,7 +61,7 @@ def run_tasks(
 
     run = uuid.uuid4().bytes
     remote = ray.remote(num_cpus=1, max_retries=max_retries)(_work)
-    beginning = _Beginning(cluster, run)
+    beginning = _FirstTask(cluster, run)
     waiting: dict[Any, int] = {}  # references of results, and the numbers of their jobs
     numbered = enumerate(jobs)
     fixed = (function, tuple(cluster.versions.items()), run)
@@ -88,11 +88,11 @@ def run_tasks(
     finally:
         for reference in waiting:
             with suppress(ray.exceptions.RayError):
-                ray.cancel(reference, force=True)
+                ray.cancel(reference)  # by force Ray aborts if a result comes meanwhile
         beginning.forget()
 
 
-class _Beginning:
+class _FirstTask:
     """Whether a task of a run has begun: Ray does not tell running tasks from waiting ones."""
 
     def __init__(self, cluster: Cluster, run: bytes) -> None:
