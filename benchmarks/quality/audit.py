@@ -10,8 +10,8 @@ are judged by the share of planted mistakes among the first 100 and 1,000, or am
 find. A label that was really missing before counts against them, and so does an added one that
 happens to be right: the figures are lower bounds. In debtags:usual frequent labels are added more
 often, each in proportion to its documents. cleanlab (pip install cleanlab) needs a matrix of
-documents x labels and is asked where labels are few. With --slow, logistic regressions, one for
-each label and fold, are asked too.
+documents x labels, and so do plain probabilities: both are asked where labels are few. With
+--slow, logistic regressions, one for each label and fold, are asked too.
 How labelgrove judges was chosen with seeds 0 and 1 on debtags and arxiv; the table has others.
 --work keeps a line of JSON for each result, so that a run that was stopped goes on; audit.md has
 what was found on top, written by hand.
@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from audit_tables import AT, EDGES, KINDS, write_page
+from audit_tables import AT, EDGES, KINDS, OWN, write_page
 from result_lines import Line, ResultLines
 
 from labelgrove import models, read_corpus
@@ -41,7 +41,7 @@ from labelgrove.tagger.audit.suspicions import find
 SIZE = 8_000  # documents
 DELETED, ADDED = 0.1, 0.05
 SLOW = "cleanlab, logistic regression"
-MOST_LABELS = 1_000  # of sets where cleanlab is asked: it takes minutes for thousands
+MOST_LABELS = 1_000  # of sets where others are asked, who need every pair's probability
 USUAL = ":usual"  # behind the name of a set: labels are added as often as they are given
 
 
@@ -189,7 +189,7 @@ def measure(data: Path, results: ResultLines, name: str, seed: int, slow: bool) 
         gathered = gather(case.corpus, model, Path(folder), None, options, Silent())
         shared = time.process_time() - began
         for system in wanted:
-            if system.startswith("cleanlab") and gathered.evidence.Y.shape[1] > MOST_LABELS:
+            if system != OWN and gathered.evidence.Y.shape[1] > MOST_LABELS:
                 continue
             began = time.process_time()
             found = SYSTEMS[system](gathered, seed)
