@@ -11,14 +11,13 @@ import pytest
 import torch
 
 from command_line import labelgrove
-from labelgrove.cluster import ClusterWorkers, groups
+from labelgrove.cluster import ClusterWorkers
 from labelgrove.cluster.connection import ClusterNode
 from labelgrove.cluster.failures import pack, unpack
 from labelgrove.cluster.groups import cpus_each, plan_group
 from labelgrove.cluster.home import HomeProcess, ShownAtHome
 from labelgrove.core.errors import ClusterError, InputError, LabelgroveError, StorageError
 from labelgrove.core.progress import Progress, Task
-from labelgrove.core.remote import GroupPlan
 from labelgrove.core.types import Run
 from labelgrove.models import MODELS
 from labelgrove.models.neural.training import checkpoint, processes
@@ -55,14 +54,6 @@ class Written(Progress, Task):
 
     def say(self, message):
         self.lines.append(message)
-
-
-class StopsAtOnce(Written):
-    """Presses Ctrl-C after the first line."""
-
-    def say(self, message):
-        super().say(message)
-        os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.fixture(autouse=True)
@@ -157,17 +148,6 @@ def test_a_small_batch_is_not_worth_a_cluster(small_cluster, network, monkeypatc
     train(network, Line(), SETTINGS, Run(progress=shown, workers=workers), {})
     assert workers.n_done == 0
     assert not any("share every batch" in line for line in shown.lines)
-
-
-def test_a_group_that_lacks_a_node_says_so_and_can_be_stopped(small_cluster, monkeypatch):
-    monkeypatch.setattr(groups, "PATIENCE", 0.1)
-    shown = StopsAtOnce()
-    with pytest.raises(KeyboardInterrupt):
-        groups.run_group(small_cluster, GroupPlan(3, "cpu", 1), print, None, shown)
-    assert shown.lines == [
-        "waiting for a node: there is room for 2 of 3 processes "
-        "(Ctrl-C stops, and --resume goes on with fewer)"
-    ]
 
 
 # --- plans --------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from labelgrove.core.remote import GroupPlan, Home
 
 MAX_RETRIES = 3  # deaths in a row without getting further
 LOOK = 0.3  # seconds between two looks at what a group sends
+GRACE = 10.0  # seconds for a group that has failed or was stopped to end
 
 
 def cpus_each(cpus: Sequence[int], processes: int) -> int:
@@ -132,6 +133,7 @@ def run_group(
         try:
             _wait(fitting, home, _Room(cluster, plan, progress), progress)
         finally:
+            fitting.join(GRACE)  # Ray may abort if it is closed meanwhile
             if not fitting.is_alive():  # else its processes still ask it whether to stop
                 with suppress(ray.exceptions.RayError):
                     ray.kill(home)
