@@ -27,7 +27,7 @@ class LabelJudge:
 
     With products more of the missing labels are found, where several witnesses agree. Without
     them more of the wrong ones are: what nobody speaks for lies at the edge of what was learned,
-    where products mislead (`benchmarks/LOG.md`). So a label is missing if both say so, nearly, and
+    where products mislead. So a label is missing if both say so, nearly, and
     wrong if the plain one does.
 
     Parameters
