@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -23,11 +24,19 @@ class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the sections, in the order of ``labelgrove --help``."""
         group: Any = typer.main.get_command(program)
-        return [_section(name, command) for name, command in group.commands.items()]
+        return [_section(name, command) for name, command in _named(group)]
+
+
+def _named(group: Any) -> Iterator[tuple[str, Any]]:
+    """Yield commands by name; those of a group have its name in front."""
+    for name, command in group.commands.items():
+        yield name, command
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {inner}", each) for inner, each in _named(command))
 
 
 def _section(name: str, command: Any) -> nodes.section:
-    section = nodes.section(ids=[name], names=[name])
+    section = nodes.section(ids=[name.replace(" ", "-")], names=[name])
     section += nodes.title("", "", literal(f"labelgrove {name}"))
     for paragraph in (command.help or "").split("\n\n"):
         section += nodes.paragraph(text=" ".join(paragraph.split()))

@@ -24,7 +24,7 @@ def trained(data):
 def test_train_says_what_it_does(data, tmp_path):
     done = labelgrove("train", data / "train.jsonl", "--out", tmp_path / "t")
     assert "reading: 200 documents in" in done.stderr
-    assert "training: 1 groups of labels in" in done.stderr
+    assert "training: 1 group of labels in" in done.stderr
     assert re.search(r"calibrating on held-out documents: \d+ documents in", done.stderr)
     assert "have no label" not in done.stderr
     assert "grove on held-out documents" in done.stdout
@@ -92,7 +92,7 @@ def test_tag_with_a_threshold_and_more_places_than_labels(trained, data):
     done = called("tag", trained, data / "test.jsonl", "--threshold", "1.0")
     assert json.loads(done.stdout.splitlines()[0])["labels"] == []
     line = fails("tag", trained, data / "test.jsonl", "--threshold", "high")
-    assert "threshold must be a number, auto, macro, per-label, precision=SHARE or" in line
+    assert "threshold must be a number, auto, macro, per-label, own, precision=SHARE or" in line
     assert line.endswith("got 'high'")
 
 
@@ -223,13 +223,13 @@ def test_documents_that_say_nothing_are_not_calibrated_on(data, tmp_path):
     labelled = (data / "train.jsonl", tmp_path / "bare.jsonl")
     (tmp_path / "both.jsonl").write_text("".join(path.read_text() for path in labelled))
     done = called("train", tmp_path / "both.jsonl", "--out", tmp_path / "v")
-    assert "9 documents have no label: they count as having none" in done.stderr
+    assert "9 documents have no label: learned as without labels" in done.stderr
     assert "no text" not in done.stderr
     (tmp_path / "empty.jsonl").write_text(
         labelled[0].read_text() + '{"text": "", "labels": ["a"]}\n{"text": " ", "labels": ["a"]}\n'
     )
     done = called("train", tmp_path / "empty.jsonl", "--out", tmp_path / "w")
-    assert "2 documents have no text: only their labels are counted" in done.stderr
+    assert "2 documents have no text: only labels are counted" in done.stderr
 
 
 def test_settings_out_of_range_are_told_before_the_corpus_is_read(tmp_path):
@@ -305,7 +305,7 @@ def test_odd_but_good_documents(tmp_path):
 def test_a_label_only_the_test_set_has(trained, tmp_path):
     (tmp_path / "test.jsonl").write_text('{"text": "a", "labels": ["brand new"]}\n')
     done = called("evaluate", trained, tmp_path / "test.jsonl")
-    assert "1 labels (100.0% of the occurrences) are not in the training data" in done.stdout
+    assert "1 label (100.0% of the occurrences) is not in the training data" in done.stdout
 
 
 def test_damaged_and_newer_models(data, tmp_path):

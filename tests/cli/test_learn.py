@@ -39,8 +39,8 @@ def test_more_documents_make_a_new_folder(old, more, tmp_path):
     before = contents(old)
     done = called("learn", old, more, "--out", tmp_path / "new")
     assert "12 more documents to remember; 1 of their labels had no document" in done.stderr
-    assert "1 documents have no label: they are left out" in done.stderr
-    assert f"12 documents more, 1 labels more: saved to {tmp_path / 'new'}" in done.stdout
+    assert "1 document has no label: left out" in done.stderr
+    assert f"learned 12 documents, 1 new label: saved to {tmp_path / 'new'}" in done.stdout
     assert f"'labelgrove evaluate {tmp_path / 'new'} TEST'" in done.stdout
     assert contents(old) == before
     tagged = json.loads(called("tag", tmp_path / "new", "--text", NOISE, "-k", "2").stdout)
@@ -61,8 +61,8 @@ def test_what_it_changes_is_measured(old, more, data, tmp_path):
     assert change == pytest.approx(after - before, abs=0.011)
     own = Tagger.load(old).evaluate(test)
     assert f"{100 * own['R@5']:.2f}" == f"{before:.2f}"
-    assert "before: 1 labels (" in done.stdout
-    assert "after: 1 labels" not in done.stdout
+    assert "before: 1 label (" in done.stdout
+    assert "after: 1 label" not in done.stdout
     assert re.search(r"^the new tagger is better by \d\d\.\d points nDCG@5 ", done.stdout, re.M)
     assert "luck of training" not in done.stdout, "nothing was trained"
     assert done.stdout.count("precision, recall and F1 count labels with a probability") == 1

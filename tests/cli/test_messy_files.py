@@ -139,7 +139,7 @@ def test_a_table_without_a_header(files, tmp_path):
 def test_learn_and_retrain_read_as_the_training_did(files, tmp_path):
     file, out = files / "excel.csv", tmp_path / "more"
     done = called("learn", files / "tagger", file, "--out", out, "--test", files / "unicode.txt")
-    assert f"{len(ROWS)} documents more" in done.stdout
+    assert f"learned {len(ROWS)} documents" in done.stdout
     assert read_reading(out) == read_reading(files / "tagger")
     said = tmp_path / "feedback.jsonl"
     said.write_text('{"text": "Tuuli", "labels": ["energia"]}\n')

@@ -68,8 +68,8 @@ def test_feedback_raises_the_score(old, train, test, tmp_path):
     assert change == pytest.approx(now - was, abs=0.011)
     assert f"{100 * Tagger.load(old).evaluate(test)['R@5']:.2f}" == f"{was:.2f}"
     assert f"{100 * Tagger.load(tmp_path / 'new').evaluate(test)['R@5']:.2f}" == f"{now:.2f}"
-    assert "before: 1 labels (" in done.stdout
-    assert "after: 1 labels" not in done.stdout
+    assert "before: 1 label (" in done.stdout
+    assert "after: 1 label" not in done.stdout
     assert (
         f"learned from 60 documents of feedback: 0 corrected and 0 confirmed in {train}, 60 added\n"
         "1 new label, 13 labels together\n"
@@ -262,7 +262,7 @@ def test_the_result_for_a_program(old, train, test, tmp_path):
 def test_labels_that_were_all_wrong(old, train, tmp_path):
     rows(tmp_path / "old.feedback.jsonl", [*NEW, *((text, []) for text, _ in documents(train)[:3])])
     done = called("retrain", old, train, "--out", tmp_path / "new")
-    assert "3 documents have no label: they count as having none of them" in done.stderr
+    assert "3 documents have no label: learned as without labels" in done.stderr
     assert "3 of them without a label: they count as having none of them" in done.stdout
 
 
@@ -373,4 +373,4 @@ def test_other_commands_read_feedback_as_it_is(train, tmp_path):
     assert Tagger.load(tmp_path / "of-feedback").labels_.ids == ["new"]
     called("train", train, "--model", "knn", "--out", tmp_path / "near", "-q")
     done = called("learn", tmp_path / "near", file, "--out", tmp_path / "nearer")
-    assert "60 documents more, 1 labels more" in done.stdout
+    assert "learned 60 documents, 1 new label" in done.stdout

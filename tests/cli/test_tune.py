@@ -1,13 +1,10 @@
 """`labelgrove tune` as a user calls it, also where it is stopped or killed."""
 
 import json
-import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,7 +12,7 @@ from command_line import called, fails
 from labelgrove import Tagger
 from labelgrove.cli.recipes import read_recipe, write_recipe
 from labelgrove.core.errors import InputError
-from processes import PATIENCE, gone, needs_proc
+from processes import needs_proc, stopped
 
 
 @pytest.fixture(scope="module")
@@ -176,25 +173,7 @@ def test_a_search_that_is_stopped_goes_on(planted, data, tmp_path, number, code)
     (notes / "hold").write_text("3")
     call = ["tune", str(data / "train.jsonl"), "--model", "planted", "--no-prune"]
     call += ["--set", f"notes={notes}", "--trials", "5", "--out", str(out)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "labelgrove", *call],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    ends = time.monotonic() + PATIENCE
-    try:
-        while not (notes / "holding").exists() and process.poll() is None:
-            assert time.monotonic() < ends
-            time.sleep(0.01)
-        process.send_signal(number)
-        said, errors = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == code, errors
-    assert gone(int((notes / "holding").read_text())), "its process still works"
+    said, errors = stopped(call, notes / "holding", number, code)
     if number == signal.SIGINT:
         assert "stopped after 3 trials, which are kept" in errors
         assert "--resume goes on" in errors

@@ -150,6 +150,11 @@ OTHERS = {
     "a transformer instead of convolutions": ("xml-cnn", {**BERT, "bottleneck": 8}),
     "aplc-xlnet behind a first stage": ("aplc-xlnet", {"encoder": "words", "units": 8, "hidden": 8,
                                         "vector_size": 8, **FIRST}),
+    "names of labels on a transformer behind a first stage": (
+        "lsan", {**BERT, "layers": [8], "attention": 4, **FIRST}),
+    "words like labels on static vectors behind a first stage": (
+        "leam", {"encoder": "static", "hidden": 8, **FIRST}),
+    "rounds on a transformer": ("ml-reasoner", {**BERT, "bottleneck": 8, "label_size": 4}),
     "label clusters on static vectors": ("aplc-xlnet", {"encoder": "static", "units": 8,
                                                         "hidden": 8}),
 }  # fmt: skip
@@ -185,7 +190,7 @@ def test_behind_a_first_stage_a_network_starts_as_good():
     texts, labels = known_answer(200)
     first = Tagger("bonsai", validation=0).fit(texts, labels)
     settings = {**SMALL, "vector_size": 8, "learning_rate": 1e-9, **FIRST}
-    for name in ("attentionxml", "xml-rnn", "xml-cnn", "treaderxml"):
+    for name in ("attentionxml", "xml-rnn", "xml-cnn", "treaderxml", "lsan", "leam"):
         behind = Tagger(models.create(name, **settings), validation=0).fit(texts, labels)
         for text in texts[:20]:
             wanted, reached = first.tag(text, k=3), behind.tag(text, k=3)

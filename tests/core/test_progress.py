@@ -21,9 +21,9 @@ def test_lines_tell_speed_time_left_and_the_end():
         task.advance(1, loss=0.123456)
     first, last = lines_of(out)
     assert re.fullmatch(
-        r"reading: 1 documents of 4 \(25%\), \d+ s left, [\d,]+/s, loss 0\.1235", first
+        r"reading: 1 document of 4 \(25%\), \d+ s left, [\d,]+/s, loss 0\.1235", first
     )
-    assert re.fullmatch(r"reading: 1 documents in \d+\.\d s, loss 0\.1235", last)
+    assert re.fullmatch(r"reading: 1 document in \d+\.\d s, loss 0\.1235", last)
 
 
 def test_lines_without_a_total():
@@ -67,7 +67,8 @@ def test_track_counts_every_item(n):
     out = io.StringIO()
     progress = Lines(out, seconds=3600)
     assert list(progress.track(iter(range(n)), "counting")) == list(range(n))
-    assert lines_of(out)[-1].startswith(f"counting: {n} documents in ")
+    counted = "1 document" if n == 1 else f"{n} documents"
+    assert lines_of(out)[-1].startswith(f"counting: {counted} in ")
 
 
 def test_track_knows_the_length_of_a_list():
@@ -112,4 +113,4 @@ def test_what_was_done_before_is_no_speed():
         task.advance(1)
     first, last = lines_of(out)
     assert first.startswith("training: 6 documents of 8 (75%), ")
-    assert last.startswith("training: 1 documents in ")
+    assert last.startswith("training: 1 document in ")

@@ -226,6 +226,21 @@ def test_places_of_bad_rows(tmp_path):
         list(read_corpus(book(tmp_path / "docs.xlsx", ("Data", rows))))
 
 
+def test_merged_cells_are_said(tmp_path, monkeypatch):
+    path = book(tmp_path / "a.xlsx", ("docs", [*ROWS[:2], ("Aurinko", "energia"), ("Vesi", "")]))
+    workbook = openpyxl.load_workbook(path)
+    workbook["docs"].merge_cells("A1:A1")
+    workbook["docs"].merge_cells("B3:B4")
+    workbook.save(path)
+    monkeypatch.setattr(excel_parts, "CHUNK", 7)  # ranges are cut in two
+    corpus = read_corpus(path)
+    assert [each.labels for each in corpus][1:] == [("energia",), ()]
+    assert [note for note in corpus.notes if "B3:B4 are merged" in note]
+    plain = read_corpus(book(tmp_path / "b.xlsx", ("docs", ROWS)))
+    assert list(plain)
+    assert not [note for note in plain.notes if "merged" in note]
+
+
 def test_titles_above_the_header_are_left_out(tmp_path):
     rows = [["Report"], [], ["Nr", "Title", "Subjects"], [1, "Wind", "energy"]]
     path = book(tmp_path / "docs.xlsx", ("Data", rows))

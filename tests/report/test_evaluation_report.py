@@ -156,7 +156,7 @@ def degenerate(data, file, documents, *options, tagger="tagger"):
             (),
             "100.0% of the occurrences",
         ),
-        ((["", "   ", "nothing known"], [["label 05"], [], ["label 06"]]), (), "have no label"),
+        ((["", "   ", "nothing known"], [["label 05"], [], ["label 06"]]), (), "has no label"),
         ((["text"] * 2, [[], []]), (), "No test document has a label"),
         (([HOSTILE] * 2, [["label 00", HOSTILE * 9]] * 2), (), "not in training"),
         ((["topic5a filler " * 50_000], [["label 05"]]), (), "Characters 1 to 1,200 of 750,000"),

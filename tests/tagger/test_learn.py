@@ -107,7 +107,7 @@ def test_it_tells_what_it_learned_and_what_it_left_out(tagger):
     assert "12 more documents to remember; 1 of their labels had no document before" in (
         told.getvalue()
     )
-    assert "1 documents have no label: they are left out" in told.getvalue()
+    assert "1 document has no label: left out" in told.getvalue()
     assert len(wiser.model_.documents_) == 262
 
 
@@ -140,7 +140,7 @@ def test_before_and_after_are_weighed_alike(tagger, wiser):
     wanted = evaluate(Y, tagger.rank(texts, 12), ks=(1,), threshold=0.5, propensities=weights)
     assert by_new["PSP@1"] == pytest.approx(wanted["PSP@1"])
     assert own.notes == by_new.notes
-    assert any("1 labels (" in note for note in by_new.notes), "the new one is a miss of the old"
+    assert any("1 label (" in note for note in by_new.notes), "the new one is a miss of the old"
     assert wiser.evaluate(texts, labels)["R@3"] > own["R@3"]
     known = TEST  # without the new label: 12 labels are told in the one case, 13 in the other
     ratio = tagger.evaluate(*known)["hamming-loss"] / 13 * 12

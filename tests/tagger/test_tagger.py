@@ -113,6 +113,13 @@ def test_thresholds(tagger):
         tagger.tag("x", threshold="high")
 
 
+def test_the_models_own_decision(tagger):
+    raw = tagger.model_.rank(tagger.learned_.features(TEST[0]), 12)
+    wanted = (raw.scores >= 0.5).sum(axis=1)
+    assert wanted.min() < wanted.max()
+    assert [len(tags) for tags in tagger.tag(TEST[0], k=12, threshold="own")] == [*wanted]
+
+
 def test_thresholds_of_labels(tagger):
     thresholds = tagger.label_thresholds_
     assert thresholds.shape == (12,)
@@ -198,7 +205,7 @@ def test_labels_that_only_the_test_knows_are_misses(tagger):
 
 def test_documents_without_labels_are_said(tagger):
     scores = tagger.evaluate(TEST[0][:2], [[], LABELS[501]])
-    assert any("1 documents have no label" in note for note in scores.notes)
+    assert any("1 document has no label" in note for note in scores.notes)
 
 
 def test_explanations_are_words(tagger):

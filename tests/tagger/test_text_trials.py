@@ -115,9 +115,17 @@ def test_settings_of_users_and_of_networks_are_left_alone(tmp_path):
     assert open_settings(views, {"text": {"first_line": 2}})["text"] == ["analyzer", "fade_after"]
     assert open_settings({"text": tfidf}, "words") == {}
     assert open_settings(views, {"text": {"featurizer": "given"}}) == {"words": ["analyzer"]}
-    network = {"text": ViewSpec("words"), "tree": ViewSpec("tf-idf", learning_only=True)}
-    assert open_settings(network) == {}
+    tree = ViewSpec("tf-idf", learning_only=True, ranks=False)
+    assert open_settings({"text": ViewSpec("words"), "tree": tree}) == {}
     assert open_settings(MODELS.create("grove").views()) == {"text": every, "words": ["analyzer"]}
     features = tmp_path / "given.svm"
     features.write_text("1 2 1\n0 0:1\n")
     assert open_settings({"text": tfidf}, corpus=read_corpus(features)) == {}
+
+
+@pytest.mark.parametrize("first", ["auto", "bonsai"])
+def test_a_first_stage_reads_texts_as_the_same_model_alone(first):
+    pytest.importorskip("torch")
+    views = MODELS.create("leam", first=first).views()
+    every = ["analyzer", "first_line", "fade_after"]
+    assert open_settings(views) == {view: every for view in views if view != "text"}

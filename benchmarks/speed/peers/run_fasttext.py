@@ -1,6 +1,6 @@
 """fastText: a linear model over averaged word vectors that it learns itself, from texts.
 
-    python run_fasttext.py --data DIR --model FILE --out FILE [--threads N]
+    python run_fasttext.py --data DIR --model FILE --out FILE [--threads N] [--settings JSON]
 
 DIR holds fasttext_train.txt, lines of labels and text, and fasttext_test.txt, lines of text. Runs
 in the environment of fastText, which needs numpy below 2. Figures go to --out, the best labels of
@@ -34,8 +34,10 @@ SETTINGS = {
 }
 
 
-def trained(texts: Path, threads: int) -> Any:
-    """Train with the first learning rate, or with the second one where that diverges."""
+def trained(texts: Path, threads: int, settings: dict[str, Any] | None) -> Any:
+    """Train with given settings, or with the first learning rate, or where it fails the second."""
+    if settings is not None:
+        return fasttext.train_supervised(str(texts), thread=threads, seed=0, verbose=0, **settings)
     first, second = (
         partial(fasttext.train_supervised, str(texts), lr=rate, thread=threads, seed=0, **SETTINGS)
         for rate in RATES
@@ -48,10 +50,12 @@ def trained(texts: Path, threads: int) -> Any:
         return second()
 
 
-def measured(data: Path, path: Path, top: Path, threads: int) -> dict[str, Any]:
+def measured(
+    data: Path, path: Path, top: Path, threads: int, settings: dict[str, Any] | None
+) -> dict[str, Any]:
     """Train, save and rank; return the figures."""
     began, cpu = time.perf_counter(), time.process_time()
-    model = trained(data / "fasttext_train.txt", threads)
+    model = trained(data / "fasttext_train.txt", threads, settings)
     spent = {"train_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
     model.save_model(str(path))
     texts = (data / "fasttext_test.txt").read_text(encoding="utf-8").split("\n")[:-1]
@@ -72,9 +76,10 @@ def main() -> None:
     for name in ("data", "model", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--settings", type=json.loads, help="in place of the tutorial's")
     asked = parser.parse_args()
     top = asked.out.with_suffix(".npy")
-    found = measured(asked.data, asked.model, top, asked.threads)
+    found = measured(asked.data, asked.model, top, asked.threads, asked.settings)
     asked.out.write_text(json.dumps(found), encoding="utf-8")
 
 

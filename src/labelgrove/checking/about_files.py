@@ -10,7 +10,8 @@ from scipy.special import ndtri
 from labelgrove.checking.facts import FileFacts
 from labelgrove.checking.findings import CHECK, LISTED, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
-from labelgrove.checking.wording import Wording, names_of, some, verb
+from labelgrove.checking.wording import Wording, names_of, verb
+from labelgrove.core.wording import several
 from labelgrove.text.copies import BLANK, are_among, distinct_hashes
 
 LEAK = 0.01  # share of test texts from which on scores are visibly too high
@@ -36,9 +37,9 @@ def about_leaks(
     if not n_exact + n_near:
         return
     share = (n_exact + n_near) / n
-    told = [f"{some(n_exact, 'text')}"] if n_exact else []
+    told = [f"{several(n_exact, 'text')}"] if n_exact else []
     told += [f"{n_near:,} nearly the same"] if n_near and n_exact else []
-    told += [f"{some(n_near, 'near copy', 'near copies')}"] if n_near and not n_exact else []
+    told += [f"{several(n_near, 'near copy', 'near copies')}"] if n_near and not n_exact else []
     order = np.argsort(train.hashes, kind="stable")
     rows = np.flatnonzero(exact)[:LISTED]
     first = order[np.searchsorted(train.hashes, test.hashes[rows], sorter=order)]
@@ -77,7 +78,7 @@ def about_unseen_labels(
         "unseen-labels",
         SERIOUS if mostly else CHECK,
         share,
-        f"{some(len(unseen), 'label')} of {test.title} ({share:.1%} of the occurrences) "
+        f"{several(len(unseen), 'label')} of {test.title} ({share:.1%} of the occurrences) "
         f"{verb(len(unseen), 'is', 'are')} not in {train.title}",
         "check that both files name labels alike, by id or by name: a tagger cannot find labels "
         "that it has not seen"
@@ -129,7 +130,7 @@ def _labels_drift(train: FileFacts, test: FileFacts, ids: Sequence[str]) -> Iter
         "labels-drift",
         CHECK,
         moved,
-        f"{some(len(other), 'label')} {verb(len(other), 'is', 'are')} at least {TIMES:g} "
+        f"{several(len(other), 'label')} {verb(len(other), 'is', 'are')} at least {TIMES:g} "
         "times as frequent in one file as in the other",
         "if the test file is newer, that is how it will be in use; else divide the documents again",
         examples=[

@@ -13,7 +13,8 @@ from labelgrove.checking.companions import companions
 from labelgrove.checking.facts import FileFacts
 from labelgrove.checking.findings import CHECK, LISTED, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.spelling import Spelling, spellings
-from labelgrove.checking.wording import Wording, names_of, some, verb
+from labelgrove.checking.wording import Wording, names_of, verb
+from labelgrove.core.wording import several
 
 MANY_BARE = 0.2  # share of documents without labels from which on they are serious
 EVERYWHERE = 0.98  # of all documents: a label that tells nothing
@@ -83,7 +84,7 @@ def about_spellings(
             kind,
             level,
             float(sum(counts[each.label] for each in part) / max(counts.sum(), 1)),
-            f"{some(len(part), 'label')} {verb(len(part), *verbs)} {what}",
+            f"{several(len(part), 'label')} {verb(len(part), *verbs)} {what}",
             advice,
             command,
             examples=shown,
@@ -101,7 +102,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
             "no-labels",
             SERIOUS if share >= MANY_BARE else CHECK,
             share,
-            f"{some(len(bare), 'document')} of {facts.title} ({share:.1%}) "
+            f"{several(len(bare), 'document')} of {facts.title} ({share:.1%}) "
             f"{verb(len(bare), 'has', 'have')} no labels",
             "they count as having none of the labels; leave them out if nobody has labelled them",
             places=wording.places(facts, bare),
@@ -118,8 +119,8 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
                 "lists",
                 SERIOUS,
                 1.0,
-                f"{some(len(lists), 'label')} of {facts.title} {verb(len(lists), 'holds', 'hold')} "
-                f"'{mark}' and may be several labels in one",
+                f"{several(len(lists), 'label')} of {facts.title} "
+                f"{verb(len(lists), 'holds', 'hold')} '{mark}' and may be several labels in one",
                 *_separated(facts, wording, mark),
                 examples=[names_of(lists, 2)],
                 numbers={"file": facts.name, "labels": len(lists)},
@@ -131,7 +132,7 @@ def about_labels(facts: FileFacts, ids: Sequence[str], wording: Wording) -> Iter
             "everywhere",
             CHECK,
             1.0,
-            f"{some(len(everywhere), 'label')} on nearly every document of {facts.title}: "
+            f"{several(len(everywhere), 'label')} on nearly every document of {facts.title}: "
             + names_of(ids[label] for label in everywhere.tolist()),
             "a label that all documents have cannot be learned: leave it out",
             numbers={
@@ -165,7 +166,7 @@ def _about_no_labels(
                 kind,
                 CHECK,
                 float(counts[odd].sum() / max(counts.sum(), 1)),
-                f"{some(len(odd), 'label')} of {facts.title} {verb(len(odd), *what)}",
+                f"{several(len(odd), 'label')} of {facts.title} {verb(len(odd), *what)}",
                 advice,
                 examples=["; ".join(f"'{ids[i]}' ({counts[i]:,})" for i in odd[:SHOWN])],
                 numbers={"file": facts.name, "labels": names[:LISTED]},
@@ -245,7 +246,7 @@ def about_companions(facts: FileFacts, ids: Sequence[str]) -> Iterator[FileFindi
                 kind,
                 NOTE,
                 len({one for one, _ in pairs}) / n_labels,
-                f"{some(len(pairs), 'pair')} of labels {verb(len(pairs), *what)}",
+                f"{several(len(pairs), 'pair')} of labels {verb(len(pairs), *what)}",
                 advice,
                 examples=[
                     "; ".join(f"'{ids[one]}' {sign} '{ids[other]}'" for one, other in pairs[:SHOWN])

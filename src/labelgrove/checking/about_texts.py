@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from labelgrove.checking.facts import NO_ID, FileFacts
 from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
 from labelgrove.checking.near_copies import NearCopies
-from labelgrove.checking.wording import Wording, some, verb
+from labelgrove.checking.wording import Wording, verb
+from labelgrove.core.wording import several
 from labelgrove.text.copies import BLANK
 from labelgrove.text.language import NO_LANGUAGE
 
@@ -29,7 +30,7 @@ def about_reading(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
             "bad-rows",
             SERIOUS,
             facts.skipped / (n + facts.skipped),
-            f"{some(facts.skipped, 'row')} of {facts.title} cannot be read",
+            f"{several(facts.skipped, 'row')} of {facts.title} cannot be read",
             "correct them, or leave them out: --skip-bad",
             examples=[str(facts.first_bad)],
             numbers={"file": facts.name, "rows": facts.skipped},
@@ -56,7 +57,7 @@ def about_reading(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
                 kind,
                 SERIOUS if share >= MANY else CHECK,
                 share,
-                f"{some(len(rows), 'text')} of {facts.title} {verb(len(rows), *verbs)} {title}",
+                f"{several(len(rows), 'text')} of {facts.title} {verb(len(rows), *verbs)} {title}",
                 advice,
                 places=wording.places(facts, rows),
                 total=len(rows),
@@ -73,7 +74,7 @@ def about_texts(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
             "empty-texts",
             SERIOUS if len(blank) >= MANY_BLANK * n else CHECK,
             len(blank) / n,
-            f"{some(len(blank), 'document')} of {facts.title} "
+            f"{several(len(blank), 'document')} of {facts.title} "
             f"{verb(len(blank), 'has', 'have')} no text",
             "a model learns nothing from them: name another column (--text-field), or remove them",
             places=wording.places(facts, blank),
@@ -91,8 +92,8 @@ def about_ids(facts: FileFacts, wording: Wording) -> Iterator[FileFinding]:
             "same-ids",
             CHECK,
             len(pairs) / len(facts),
-            f"{some(len(pairs), 'row')} of {facts.title} {verb(len(pairs), 'has', 'have')} the id "
-            "of another row",
+            f"{several(len(pairs), 'row')} of {facts.title} {verb(len(pairs), 'has', 'have')} the "
+            "id of another row",
             "results and feedback name documents by their ids: give each its own, or name another "
             "column (--id-field)",
             places=wording.pairs(facts, pairs),
@@ -156,7 +157,7 @@ def about_copies(
             "copies-with-other-labels",
             SERIOUS if share >= MANY else CHECK,
             share,
-            f"{some(len(other), 'text')} of {facts.title} "
+            f"{several(len(other), 'text')} of {facts.title} "
             f"{verb(len(other), 'occurs', 'occur')} again, with other labels",
             "a model cannot learn both: keep the right row of each, or one row with all labels",
             places=wording.pairs(facts, other),
@@ -169,7 +170,7 @@ def about_copies(
             "copies",
             CHECK,
             len(same) / n,
-            f"{some(len(same), 'row')} of {facts.title} "
+            f"{several(len(same), 'row')} of {facts.title} "
             f"{verb(len(same), 'repeats', 'repeat')} another row, with the same labels",
             "copies count twice in training: remove them",
             places=wording.pairs(facts, same),
@@ -195,7 +196,7 @@ def _about_near_copies(
             "near-copies",
             NOTE,
             len(twins) / n,
-            f"{some(len(twins), 'text')} of {facts.title} ({len(twins) / n:.0%}) "
+            f"{several(len(twins), 'text')} of {facts.title} ({len(twins) / n:.0%}) "
             f"{verb(len(twins), 'has', 'have')} a near copy in it",
             "a test set drawn at random would hold copies of training texts: keep them together",
             wording.split("--group", "near"),

@@ -34,8 +34,9 @@ from labelgrove.checking.documents import with_documents
 from labelgrove.checking.facts import FileFacts, LabelNumbers, read_facts
 from labelgrove.checking.findings import SERIOUS, FileFinding, by_weight
 from labelgrove.checking.near_copies import near_copies
-from labelgrove.checking.wording import Wording, some
+from labelgrove.checking.wording import Wording
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.corpus.merging import as_cell
 from labelgrove.corpus.remembered import option_words
@@ -77,9 +78,9 @@ class FileSummary:
         language = next(iter(self.languages), None)
         spoken = f", {language} {self.languages[language]:.0%}" if language else ""
         return (
-            f"{self.name}: {some(self.documents, 'document')}, {some(self.labels, 'label')} "
-            f"({self.labels_per_document:.1f} each), {some(self.words[0], 'word')} in the median "
-            f"text, {self.words[1]:,} in the longest{spoken}"
+            f"{self.name}: {several(self.documents, 'document')}, {several(self.labels, 'label')} "
+            f"({self.labels_per_document:.1f} each), {several(self.words[0], 'word')} in the "
+            f"median text, {self.words[1]:,} in the longest{spoken}"
         )
 
 

@@ -16,11 +16,6 @@ TEXT = 70  # characters of a text that are shown
 NAME = 60
 
 
-def some(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def verb(number: int, one: str, many: str) -> str:
     """Return the form of a verb that goes with a number.
 

@@ -17,10 +17,12 @@ from labelgrove.cli.audit import audit
 from labelgrove.cli.check import check
 from labelgrove.cli.combine import combine
 from labelgrove.cli.compare import compare
+from labelgrove.cli.data import convert_set, list_sets, show_set
 from labelgrove.cli.demo import demo
 from labelgrove.cli.doctor import doctor
 from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
+from labelgrove.cli.leaderboard import leaderboard
 from labelgrove.cli.learn import learn
 from labelgrove.cli.models import models
 from labelgrove.cli.next import next_documents
@@ -100,6 +102,7 @@ for command in (
     explain,
     evaluate,
     compare,
+    leaderboard,
     learn,
     audit,
     retrain,
@@ -112,6 +115,12 @@ for command in (
     models,
 ):
     app.command(NAMES.get(command.__name__))(_guarded(command))
+
+data = typer.Typer()
+data.callback(invoke_without_command=True)(_guarded(list_sets))
+data.command("show")(_guarded(show_set))
+data.command("convert")(_guarded(convert_set))
+app.add_typer(data, name="data")
 
 
 def _version(shown: bool) -> None:

@@ -244,7 +244,7 @@ def _record(
 
 def _tell(outcome: AuditOutcome, source: Path, files: list[Path]) -> None:
     from labelgrove.cli.tables import print_table
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
 
     rows = [
         (each.kind, each.name, f"{each.score:.3f}", shorten(item.text, BEGINNING, placeholder=" …"))

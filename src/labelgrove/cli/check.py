@@ -52,7 +52,7 @@ def check(
     from dataclasses import replace
 
     from labelgrove.checking.check import check as look
-    from labelgrove.checking.wording import some
+    from labelgrove.core.wording import several
 
     json_file.check(json_to)
     options.check_output("--report", report)
@@ -76,7 +76,7 @@ def check(
         if report is None and any(each.total > each.shown for each in found.findings):
             show("--report FILE.html and --json FILE name all documents of a finding, up to 1,000")
         if merge_out is not None:
-            show(f"{some(len(found.merges), 'label')} to merge: written to {merge_out}")
+            show(f"{several(len(found.merges), 'label')} to merge: written to {merge_out}")
         if report is not None:
             show(f"written to {report}")
     if strict and found.serious:

@@ -11,6 +11,7 @@ import typer
 from labelgrove.cli import json_file, options
 from labelgrove.cli.folders import check_apart, is_same
 from labelgrove.cli.terminal import show, warn
+from labelgrove.core.wording import several
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -87,7 +88,8 @@ def learn(
     if scores is not None:
         print_before_and_after(f"{after.model_.name} on {test}, %", scores)
         show(scores.verdict)
-    show(f"{documents:,} documents more, {n_labels:,} labels more: saved to {out}")
+    learned = f"{several(documents, 'document')}, {several(n_labels, 'new label')}"
+    show(f"learned {learned}: saved to {out}")
     if scores is None:
         show(
             "probabilities and thresholds are still those of before: "

@@ -206,7 +206,7 @@ def _record(batch: NextBatch, queue: Path, folder: Path | None, pool: Path) -> d
 
 def _tell(batch: NextBatch, wanted: int, queue: Path, folder: Path | None) -> None:
     """Print what was chosen, what was left out, and what comes next."""
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
 
     show(f"{several(len(batch), 'document')} chosen by {batch.by}: {queue}")
     if left := _left_out(batch):

@@ -50,8 +50,9 @@ Threshold = Annotated[
     str | None,
     typer.Option(
         help="Least probability of a label: a number, auto (best micro-F1 on held-out documents), "
-        "macro (best macro-F1), per-label (one for each label), precision=0.9 (such a share of "
-        "the labels is right) or recall=0.9 (such a share of the true labels is found)."
+        "macro (best macro-F1), per-label (one for each label), own (what the model decides, at "
+        "one half before calibration), precision=0.9 (such a share of the labels is right) or "
+        "recall=0.9 (such a share of the true labels is found)."
     ),
 ]
 
@@ -256,7 +257,7 @@ def close_progress() -> None:
 
 def say_skipped(*corpora: Corpus | None) -> None:
     """Say how many bad rows were skipped, also when progress is quiet."""
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
 
     for corpus in corpora:
         if corpus is not None and corpus.skipped:

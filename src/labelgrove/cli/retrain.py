@@ -201,7 +201,8 @@ def _tell(
 ) -> None:
     """Show how good both taggers are, by what that is judged, and what was learned."""
     from labelgrove.cli.tables import print_before_and_after
-    from labelgrove.report.wording import named, several
+    from labelgrove.core.wording import several
+    from labelgrove.report.wording import named
 
     n, of = len(plan.held_out), len(plan.said.documents)
     if scores is not None:
@@ -233,7 +234,7 @@ def _tell(
 
 def _judged_by(plan: FeedbackPlan) -> str:
     """Return by which documents both taggers are judged, or why by none."""
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
     from labelgrove.tagger.feedback import FEWEST
 
     n, of = len(plan.held_out), len(plan.said.documents)

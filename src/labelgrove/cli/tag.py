@@ -219,7 +219,7 @@ def _write(
         done = tag_file(tagger, corpus, out, threshold=threshold, progress=progress, **how)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped; {out} was not written") from None
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
 
     *first, last = done.columns
     columns = f"{', '.join(first)} and {last}" if first else last
@@ -228,7 +228,7 @@ def _write(
 
 def _tell(outcome: Outcome, out: str) -> None:
     """Print what a run came to; inputs that could not be read make the command fail."""
-    from labelgrove.report.wording import several
+    from labelgrove.core.wording import several
 
     if outcome.skipped:
         warn(f"{several(outcome.skipped, 'bad row')} skipped")

@@ -36,11 +36,13 @@ class Progress(ABC):
     def say(self, message: str) -> None:
         """Show one line."""
 
-    def track(self, items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
+    def track(
+        self, items: Iterable[T], title: str, total: int | None = None, unit: str = "documents"
+    ) -> Iterator[T]:
         """Iterate over ``items`` and count them."""
         if total is None and isinstance(items, Sized):
             total = len(items)
-        with self.task(title, total) as task:
+        with self.task(title, total, unit) as task:
             waiting = 0
             for item in items:
                 yield item
@@ -73,6 +75,12 @@ class Silent(Progress):
         """Show nothing."""
 
 
+def _counted(number: int, unit: str) -> str:
+    """Return a number with its unit, a plural such as "documents" or "groups of labels"."""
+    noun, space, rest = unit.partition(" ")
+    return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}{space}{rest}"
+
+
 def _facts(facts: dict[str, float | str]) -> str:
     return "".join(
         f", {name} {value:.4g}" if isinstance(value, float) else f", {name} {value}"
@@ -100,16 +108,13 @@ class _LinesTask(Task):
                 if speed:
                     of += f", {max(self._total - self._done, 0) / speed:.0f} s left"
             rate = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s"
-            self._out.say(
-                f"{self._title}: {self._done:,} {self._unit}{of}, {rate}" + _facts(self._facts)
-            )
+            done = _counted(self._done, self._unit)
+            self._out.say(f"{self._title}: {done}{of}, {rate}" + _facts(self._facts))
 
     def close(self) -> None:
         spent = time.monotonic() - self._started
-        self._out.say(
-            f"{self._title}: {self._done - self._before:,} {self._unit} in {spent:.1f} s"
-            + _facts(self._facts)
-        )
+        done = _counted(self._done - self._before, self._unit)
+        self._out.say(f"{self._title}: {done} in {spent:.1f} s" + _facts(self._facts))
 
 
 class Lines(Progress):

@@ -66,12 +66,15 @@ class ViewSpec:
         Fit the featurizer on the labels' names too, so that it knows words that no text has.
     learning_only
         The model asks for the view before it is fitted, and perhaps not any more once it is.
+    ranks
+        Labels are ranked by it, so that settings of the text are worth trying for it.
     """
 
     featurizer: str
     settings: Mapping[str, object] = field(default_factory=dict)
     reads_names: bool = False
     learning_only: bool = field(default=False, compare=False)
+    ranks: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,7 +16,7 @@ from labelgrove.core.files import COMPRESSIONS, check_file
 from labelgrove.core.reader_words import for_reader
 from labelgrove.core.types import Document
 from labelgrove.corpus.base import LayoutError
-from labelgrove.corpus.excel_parts import check_parts
+from labelgrove.corpus.excel_parts import check_parts, merged_cells
 from labelgrove.corpus.layout import FIRST, below_titles, check_columns, header_row, numbered
 from labelgrove.corpus.rows import (
     SAMPLE,
@@ -163,7 +164,20 @@ class ExcelSheet(RowReader):
         if above:
             self.notes += (below_titles(number),)
         row = number if self._named else 0
+        self._note_merged(workbook[name], row)
         return _Sheet(name, header, row, self._find_separator(workbook[name], header, row))
+
+    def _note_merged(self, sheet: Any, header: int) -> None:
+        """Say which cells below the header are merged: a file holds a value for the first only."""
+        with sheet._get_source() as stream:  # openpyxl reads merged cells only with all others
+            ranges = merged_cells(stream)
+        below = [each for each in ranges if _last_row(each) > header]
+        if below:
+            shown = ", ".join(below[:4]) + (", ..." if len(below) > 4 else "")
+            self.notes += (
+                f"its cells {shown} are merged: only the first of them is read, the others "
+                "count as empty; unmerge and fill them if their value is meant for each row",
+            )
 
     def _find_separator(self, sheet: Any, header: list[str], first: int) -> Separator:
         if self._separator is not None or self._fields.labels not in header:
@@ -214,6 +228,11 @@ def _values(sheet: Any, width: int, most: int = ROWS) -> Iterator[tuple[int, Seq
 
 def _listed(names: Sequence[str]) -> str:
     return (", ".join(map(repr, names[:4])) or "none") + (", ..." if len(names) > 4 else "")
+
+
+def _last_row(cells: str) -> int:
+    """Return the last row of a range such as A2:B5."""
+    return int(cells.rpartition(":")[2].lstrip(string.ascii_uppercase))
 
 
 def _width(row: Sequence[str]) -> int:

@@ -7,8 +7,9 @@ archive; Python's reader gives no more bytes than a part says it has.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from labelgrove.core.errors import InputError
@@ -21,6 +22,7 @@ CHUNK = 1 << 20
 TYPES = "[Content_Types].xml"
 SHEET = "worksheet+xml"
 ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
+MERGED = re.compile(rb'<mergeCell [^>]*?ref="([A-Z]+[0-9]+:[A-Z]+[0-9]+)"')
 OLD = b"\xd0\xcf\x11\xe0"  # .xls, or any document of Office with a password
 
 
@@ -79,6 +81,17 @@ def _sheets(archive: ZipFile) -> set[str]:
         name = str(node.get("PartName", "")).removeprefix("/")
         kinds.setdefault(name, []).append(str(node.get("ContentType", "")))
     return {name for name, types in kinds.items() if all(each.endswith(SHEET) for each in types)}
+
+
+def merged_cells(stream: IO[bytes]) -> list[str]:
+    """Return the ranges of merged cells of a sheet, such as A2:A5; stream is the part's XML."""
+    found: list[str] = []
+    rest = b""
+    while piece := stream.read(CHUNK):
+        seen = rest + piece
+        found += (match.decode("ascii") for match in MERGED.findall(seen))
+        rest = seen[seen.rfind(b"<") :]  # an element that is cut in two
+    return found
 
 
 def _too_much(path: Path, part: str, what: str) -> InputError:

@@ -78,14 +78,7 @@ def compare_runs(
     """
     if baseline not in runs:
         raise UnknownNameError("system", baseline, [*runs])
-    _check(runs)
-    flat = [run for own in runs.values() for run in own]
-    samples = resampled(flat, resamples=resamples, seed=seed, progress=progress)
-    remaining, drawn = iter(samples), {}
-    for number, (system, own) in enumerate(runs.items()):
-        mine = [next(remaining) for _ in own]
-        chosen = generator(seed, "runs", number).integers(len(own), size=(resamples, len(own)))
-        drawn[system] = {metric: _mean_of_drawn(mine, metric, chosen) for metric in own[0]}
+    drawn = sampled_means(runs, resamples=resamples, seed=seed, progress=progress)
     means = {system: _means(own) for system, own in runs.items()}
     return {
         system: {
@@ -99,6 +92,35 @@ def compare_runs(
         for system in runs
         if system != baseline
     }
+
+
+def sampled_means(
+    runs: Mapping[str, Sequence[Metrics]],
+    *,
+    resamples: int = SAMPLES,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, dict[str, Floats]]:
+    """Return the mean of each system's trainings on samples of documents and of its trainings.
+
+    Parameters
+    ----------
+    runs, resamples, seed, progress
+        As of `compare_runs`.
+
+    Returns
+    -------
+    For each system the values of each metric, shape (resamples,).
+    """
+    _check(runs)
+    flat = [run for own in runs.values() for run in own]
+    samples = resampled(flat, resamples=resamples, seed=seed, progress=progress)
+    remaining, drawn = iter(samples), {}
+    for number, (system, own) in enumerate(runs.items()):
+        mine = [next(remaining) for _ in own]
+        chosen = generator(seed, "runs", number).integers(len(own), size=(resamples, len(own)))
+        drawn[system] = {metric: _mean_of_drawn(mine, metric, chosen) for metric in own[0]}
+    return drawn
 
 
 def _check(runs: Mapping[str, Sequence[Metrics]]) -> None:

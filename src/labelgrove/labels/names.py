@@ -7,6 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from labelgrove.core.wording import several
+
 if TYPE_CHECKING:
     from labelgrove.labels.space import LabelSpace
     from labelgrove.labels.vocabulary import Vocabulary
@@ -171,20 +173,20 @@ several concepts and stays as it is ('Mercury' of 'p', 'm'): write the id"
         if named:
             shown = _some([f"{label!r} for {own!r}" for label, own in islice(named.items(), SHOWN)])
             told.append(
-                f"{_many(len(named), 'is a name', 'are names')} in {self._source} and taken for "
+                f"{several(len(named), 'is a name', 'are names')} in {self._source} and taken for "
                 f"{'its id' if len(named) == 1 else 'their ids'} ({shown})"
             )
         if self._ambiguous:
             pairs = islice(self._ambiguous.items(), SHOWN)
             shown = _some([f"{x!r} of {', '.join(map(repr, ids[:SHOWN]))}" for x, ids in pairs])
             told.append(
-                f"{_many(len(self._ambiguous), 'is the name', 'are names')} of several concepts "
+                f"{several(len(self._ambiguous), 'is the name', 'are names')} of several concepts "
                 f"and {_stay(len(self._ambiguous))} ({shown}): write the id"
             )
         if rest and unmatched:
             shown = ", ".join(map(repr, rest[:SHOWN]))
             told.append(
-                f"{_many(len(rest), 'is', 'are')} neither an id nor a name in {self._source} and "
+                f"{several(len(rest), 'is', 'are')} neither an id nor a name in {self._source} and "
                 f"{_stay(len(rest))} ({shown}): correct the spelling, or add the concept to it"
             )
         if not told:
@@ -220,10 +222,6 @@ def _lazily(ids: Sequence[str], build: Callable[[], NameIndex]) -> Callable[[str
 
 def _some(examples: Sequence[str]) -> str:
     return "; ".join(examples) if any("," in each for each in examples) else ", ".join(examples)
-
-
-def _many(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
 
 
 def _stay(count: int) -> str:

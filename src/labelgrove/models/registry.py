@@ -35,6 +35,41 @@ MODELS: Registry[Classifier] = Registry(
             "a chain of classifiers, each also sees the labels before it: up to a few thousand",
             "Read et al. 2011",
         ),
+        "label-powerset": Entry(
+            "labelgrove.models.linear.label_powerset:LabelPowerset",
+            "a classifier for each set of labels that documents have, or of random sets (RAkEL)",
+            "Read 2008; Tsoumakas and Vlahavas 2007",
+        ),
+        "pd-sparse": Entry(
+            "labelgrove.models.linear.pd_sparse:PdSparse",
+            "linear scores with a margin between labels, few weights and few dual variables",
+            "Yen et al. 2016",
+        ),
+        "fastxml": Entry(
+            "labelgrove.models.forests.fastxml:FastXml",
+            "trees over documents, each node a sparse linear separator: no label tree",
+            "Prabhu and Varma 2014",
+        ),
+        "pfastrexml": Entry(
+            "labelgrove.models.forests.pfastrexml:PfastreXml",
+            "the same for rare labels, re-ranked by the middle of each label's documents",
+            "Jain et al. 2016",
+        ),
+        "annexml": Entry(
+            "labelgrove.models.embeddings.annexml:AnnexMl",
+            "embeds documents with like labels near each other: labels of the nearest ones",
+            "Tagami 2017",
+        ),
+        "sleec": Entry(
+            "labelgrove.models.embeddings.sleec:Sleec",
+            "linear maps to a space that keeps neighbours by labels: labels of the nearest ones",
+            "Bhatia et al. 2015",
+        ),
+        "fasttext": Entry(
+            "labelgrove.models.fasttext:FastText",
+            "the mean of word vectors and a linear output, learned together in seconds",
+            "Joulin et al. 2017",
+        ),
         "attentionxml": Entry(
             "labelgrove.models.neural.attention_xml:AttentionXml",
             "a recurrent network that reads the text anew for every label; many by a label tree",
@@ -57,6 +92,36 @@ MODELS: Registry[Classifier] = Registry(
             "labelgrove.models.neural.xml_cnn:XmlCnn",
             "one convolutional reading of the text for all labels",
             "Liu et al. 2017",
+            "neural",
+        ),
+        "kim-cnn": Entry(
+            "labelgrove.models.neural.kim_cnn:KimCnn",
+            "the largest value of each filter over the words, a linear layer: the simplest network",
+            "Kim 2014",
+            "neural",
+        ),
+        "lsan": Entry(
+            "labelgrove.models.neural.lsan:Lsan",
+            "each label reads the text by an attention of its own and by its name",
+            "Xiao et al. 2019",
+            "neural",
+        ),
+        "leam": Entry(
+            "labelgrove.models.neural.leam:Leam",
+            "words and labels in one space: the words most like any label make the text's vector",
+            "Wang et al. 2018",
+            "neural",
+        ),
+        "cornet": Entry(
+            "labelgrove.models.neural.cornet:CorNet",
+            "xml-cnn with blocks behind it that learn how labels go together",
+            "Xun et al. 2020",
+            "neural",
+        ),
+        "ml-reasoner": Entry(
+            "labelgrove.models.neural.ml_reasoner:MlReasoner",
+            "judges all labels in rounds: each knows the probabilities of the round before",
+            "Wang et al. 2021",
             "neural",
         ),
         "transformer": Entry(
@@ -106,6 +171,30 @@ MODELS: Registry[Classifier] = Registry(
             "labels read with the text, then tagged yes or no one after the other by a BiLSTM-CRF",
             "Zhang et al. 2021",
             "transformers",
+        ),
+        "seq2seq": Entry(
+            "labelgrove.models.neural.seq2seq:Seq2Seq",
+            "a recurrent network writes a text's labels, one after the other: few labels",
+            "Nam et al. 2017",
+            "neural",
+        ),
+        "sgm": Entry(
+            "labelgrove.models.neural.sgm:Sgm",
+            "seq2seq whose every step also knows how probable the other labels were before",
+            "Yang et al. 2018",
+            "neural",
+        ),
+        "ocd": Entry(
+            "labelgrove.models.neural.ocd:Ocd",
+            "seq2seq without an order of labels, which learns from what it wrote itself",
+            "Tsai and Lee 2020",
+            "neural",
+        ),
+        "seq2set": Entry(
+            "labelgrove.models.neural.seq2set:Seq2Set",
+            "seq2seq with a second writer behind it that is rewarded for the F1 of its sets",
+            "Yang et al. 2019",
+            "neural",
         ),
         "treaderxml": Entry(
             "labelgrove.models.neural.treader_xml:TReaderXml",

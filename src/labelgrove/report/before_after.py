@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labelgrove.core.progress import Progress
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Difference, additive, labels_in_use
 from labelgrove.evaluation.resampling import Additive, enough_samples, resampled, values
@@ -19,7 +20,6 @@ from labelgrove.evaluation.training_luck import (
 )
 from labelgrove.report.luck import MAIN, better_by, is_luck, points
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import several
 from labelgrove.tagger import Scores, Tagger
 from labelgrove.tagger.combining import beside
 from labelgrove.tagger.scoring import score_corpus

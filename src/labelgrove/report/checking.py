@@ -6,10 +6,10 @@ from pathlib import Path
 
 from labelgrove.checking.check import Check
 from labelgrove.checking.findings import CHECK, NOTE, SERIOUS, FileFinding
+from labelgrove.core.wording import several
 from labelgrove.report.circumstances import made_with
 from labelgrove.report.page import Section, listed, page, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import several
 
 TITLES = {
     SERIOUS: "To correct before training",

@@ -13,11 +13,12 @@ from typing import Any
 
 from labelgrove._version import __version__
 from labelgrove.core import storage
+from labelgrove.core.wording import several
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.memory import peak_memory
 from labelgrove.report.page import Section, beside, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import duration, percent, several, size
+from labelgrove.report.wording import duration, percent, size
 
 LIBRARIES = (
     "numpy",

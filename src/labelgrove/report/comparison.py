@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import RANKING_DEPTH
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     LOWER_IS_BETTER,
@@ -42,7 +43,7 @@ from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.report.contestants import Contestant, alike
 from labelgrove.report.luck import LEVEL, MAIN
 from labelgrove.report.verdict import Verdict, judge
-from labelgrove.report.wording import GROUPS, several
+from labelgrove.report.wording import GROUPS
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 FOUND_IN = 5  # places among which the labels of a group are looked for

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
 
-from labelgrove.evaluation import LOWER_IS_BETTER, Ranks
+from labelgrove.evaluation import LOWER_IS_BETTER, Interval, Ranks
 from labelgrove.report import comparison_tables, record_tables
 from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_tables import BY_FREQUENCY
@@ -56,7 +56,7 @@ def record_sections(comparison: OverSetsComparison) -> list[Section]:
     for standing in comparison.standings:
         body = record_tables.score_table(comparison, standing).html()
         if standing.ranks is not None and len(comparison.systems) > 1:
-            body += _ranks(comparison.systems, standing.metric, standing.ranks)
+            body += rank_figure(comparison.systems, standing.metric, standing.ranks)
         sections.append(Section(standing.metric, body))
     rest = record_tables.tables(comparison)[len(comparison.standings) :]
     if rest:
@@ -66,20 +66,45 @@ def record_sections(comparison: OverSetsComparison) -> list[Section]:
 
 def _intervals(comparison: Comparison, metric: str) -> str:
     """Return a metric of all with its intervals, the best on top."""
-    sign = 1 if metric in LOWER_IS_BETTER else -1
-    order = sorted(
-        range(len(comparison.names)), key=lambda i: sign * comparison.scores[i][metric].value
+    return interval_figure(
+        metric,
+        comparison.names,
+        [scores[metric] for scores in comparison.scores],
+        best=comparison.best(metric),
+        level=comparison.level_with_best(metric),
     )
-    best, level = comparison.best(metric), comparison.level_with_best(metric)
+
+
+def interval_figure(
+    metric: str,
+    names: Sequence[str],
+    scores: Sequence[Interval],
+    *,
+    best: Set[int],
+    level: Set[int],
+) -> str:
+    """Return scores with their intervals as a figure, the best on top.
+
+    Parameters
+    ----------
+    metric
+        Its name.
+    names, scores
+        Of each system.
+    best, level
+        Numbers of the best systems, and of those that are not significantly worse.
+    """
+    sign = 1 if metric in LOWER_IS_BETTER else -1
+    order = sorted(range(len(names)), key=lambda i: sign * scores[i].value)
 
     def draw(axes: Any) -> None:
         for place, number in enumerate(order):
-            value, low, high = (100 * part for part in comparison.scores[number][metric])
+            value, low, high = (100 * part for part in scores[number])
             colour = SERIES[0] if number in best | level else SERIES[1]
             axes.plot([low, high], [place, place], color=colour)
             filled = colour if number in best else "none"
             axes.plot(value, place, "o", color=colour, markerfacecolor=filled, markersize=7)
-        axes.set_yticks(range(len(order)), [named(comparison.names[i], LONGEST) for i in order])
+        axes.set_yticks(range(len(order)), [named(names[i], LONGEST) for i in order])
         axes.set_ylim(len(order) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
 
@@ -87,8 +112,8 @@ def _intervals(comparison: Comparison, metric: str) -> str:
     return captioned(figure, text(f"{metric}, %"))
 
 
-def _ranks(systems: Sequence[str], metric: str, ranks: Ranks) -> str:
-    """Return average ranks on a line, those not told apart joined by bars."""
+def rank_figure(systems: Sequence[str], metric: str, ranks: Ranks) -> str:
+    """Return average ranks on a line, those not told apart joined by bars (Demšar 2006)."""
     order = np.argsort(ranks.average, kind="stable")
     average = ranks.average[order]
     groups = joined(average.tolist(), ranks.critical)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import best_of
 from labelgrove.report.comparison import FOUND_IN, Comparison
 from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.luck import LEVEL
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import GROUPS, duration, percent, several, size
+from labelgrove.report.wording import GROUPS, duration, percent, size
 
 MARK = "†"
 NONE = "–"

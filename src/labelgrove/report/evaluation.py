@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from labelgrove.core.progress import Progress, Silent
+from labelgrove.core.wording import several
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.circumstances import how_made, time_and_memory
 from labelgrove.report.examples import examples
@@ -16,7 +17,6 @@ from labelgrove.report.labels import best_and_worst, confused
 from labelgrove.report.page import Section, page, paragraph
 from labelgrove.report.probabilities import calibration, threshold, what_is_given
 from labelgrove.report.training import learning_curves
-from labelgrove.report.wording import several
 
 
 def evaluation_report(

@@ -9,11 +9,12 @@ import numpy as np
 
 from labelgrove.core.errors import LabelgroveError
 from labelgrove.core.types import Document
+from labelgrove.core.wording import several
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.choosing import EACH, KINDS, ChosenDocument
 from labelgrove.report.page import Section, paragraph, text
 from labelgrove.report.reasons import heaviest, marked, parts_of_score, passage, shares_of, similar
-from labelgrove.report.wording import named, several
+from labelgrove.report.wording import named
 from labelgrove.tagger import Reasons
 
 CHARACTERS = 1200  # of a text that are shown

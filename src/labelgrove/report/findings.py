@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from labelgrove.core.wording import several
 from labelgrove.report import comparison_tables, record_tables
 from labelgrove.report.circumstances import made_with
 from labelgrove.report.comparison import Comparison
@@ -15,7 +16,6 @@ from labelgrove.report.comparison_page import comparison_sections, record_sectio
 from labelgrove.report.page import Section, listed, page, paragraph
 from labelgrove.report.records import OverSetsComparison
 from labelgrove.report.tables import Table, in_markdown
-from labelgrove.report.wording import several
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core.ranking import RANKING_DEPTH
+from labelgrove.core.wording import several
 from labelgrove.evaluation import areas_by_frequency, by_frequency, counts_by_label
 from labelgrove.evaluation.frequency import frequency_groups
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import FAINT, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import ABOUT_AREAS, ABOUT_GROUPS, GROUPS, percent, several
+from labelgrove.report.wording import ABOUT_AREAS, ABOUT_GROUPS, GROUPS, percent
 
 LEAST = 5  # test documents of a label that areas are computed for
 POINTS = 400  # labels drawn in a curve

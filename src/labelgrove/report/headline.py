@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import Interval, additive, bootstrap
 from labelgrove.evaluation.resampling import enough_samples
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import SERIES, drawn, grouped
 from labelgrove.report.page import Section, captioned, listed, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import percent, several
+from labelgrove.report.wording import percent
 
 MEANINGS = {
     "P": "of the first {k} labels are right",

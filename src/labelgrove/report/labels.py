@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import Counts, confused_labels, counts_by_label
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.page import Section, paragraph
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import named, percent, several
+from labelgrove.report.wording import named, percent
 
 SHOWN = 12  # labels of each kind
 ENOUGH = 5  # test documents of a label that is listed, where so many labels have them

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import (
     PrecisionRecall,
     Reliability,
@@ -18,7 +19,7 @@ from labelgrove.report.assessment import Assessment
 from labelgrove.report.by_threshold import threshold_table
 from labelgrove.report.figures import INK, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
-from labelgrove.report.wording import percent, several
+from labelgrove.report.wording import percent
 
 BINS = 15
 FEW = 30  # places in a bin below which its share of hits is uncertain

@@ -8,9 +8,10 @@ from itertools import accumulate
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from labelgrove.core.wording import several
 from labelgrove.report.page import text as escaped
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import named, several
+from labelgrove.report.wording import named
 
 if TYPE_CHECKING:
     from labelgrove.tagger import Evidence, LabelWords, SimilarDocument

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import MethodRanks, Ranks
 from labelgrove.evaluation.significance import FEWEST
 from labelgrove.report.comparison_tables import NONE, p_value
 from labelgrove.report.luck import LEVEL
 from labelgrove.report.records import MetricStanding, OverSetsComparison
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import duration, percent, several, size
+from labelgrove.report.wording import duration, percent, size
 
 
 def tables(comparison: OverSetsComparison) -> list[Table]:

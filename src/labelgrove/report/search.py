@@ -9,11 +9,12 @@ from typing import Any
 
 from labelgrove.core.extras import need
 from labelgrove.core.ranges import Choice, as_text
+from labelgrove.core.wording import several
 from labelgrove.report.circumstances import made_with
 from labelgrove.report.figures import FAINT, INK, SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, page, paragraph, text
 from labelgrove.report.tables import Table
-from labelgrove.report.wording import duration, named, several
+from labelgrove.report.wording import duration, named
 from labelgrove.tuning import Search, Trial
 from labelgrove.tuning.study import ENOUGH
 

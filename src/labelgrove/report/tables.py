@@ -18,6 +18,9 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "†": r"\dag{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "…": r"\ldots{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove.core.wording import several
 from labelgrove.report.assessment import Assessment
 from labelgrove.report.figures import SERIES, drawn, grouped
 from labelgrove.report.page import Section, beside, captioned, paragraph, text
-from labelgrove.report.wording import duration, percent, several
+from labelgrove.report.wording import duration, percent
 
 POINTS = 300  # events drawn of a network
 Event = Mapping[str, float]

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from labelgrove.core.wording import several
 from labelgrove.evaluation import LOWER_IS_BETTER, holm
 from labelgrove.evaluation.resampling import Floats
 from labelgrove.evaluation.significance import FEWEST, Difference, difference, without_noise
 from labelgrove.evaluation.training_luck import TrainingLuck, training_luck, with_training_luck
 from labelgrove.report.contestants import Contestant
 from labelgrove.report.luck import better_by, is_luck, points
-from labelgrove.report.wording import percent, several
+from labelgrove.report.wording import percent
 
 LISTED = 3  # names of trainings that are all shown
 Systems = Mapping[str, Sequence[int]]

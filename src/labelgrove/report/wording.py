@@ -42,17 +42,6 @@ def named(name: str, most: int = NAME) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def several(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> several(1, "label"), several(2000, "label")
-    ('1 label', '2,000 labels')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def size(n_bytes: float) -> str:
     """Return bytes in the unit that suits them.
 

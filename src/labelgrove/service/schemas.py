@@ -19,7 +19,7 @@ MOST_LABELS = 1_000  # of a text
 LONGEST_NAME = 1_000  # characters of a label in feedback
 FARTHEST = 100_000  # how far labels can be gone through
 MOST_DOCUMENTS = 10**9  # of a queue to review
-NAMED = ("auto", "macro", "per-label")
+NAMED = ("auto", "macro", "per-label", "own")
 PROMISE = r"^(precision|recall)=0?\.0{0,4}[1-9][0-9]{0,4}$"  # such as precision=0.9
 
 
@@ -34,7 +34,7 @@ def _threshold(value: Any) -> Any:
     if value is None or value in NAMED or (number and 0 <= value <= 1) or promise:
         return value
     raise ValueError(
-        "a threshold is a number from 0 to 1, auto, macro, per-label, or a promise such as "
+        "a threshold is a number from 0 to 1, auto, macro, per-label, own, or a promise such as "
         "precision=0.9 or recall=0.9"
     )
 
@@ -88,9 +88,9 @@ class TagRequest(Strict):
     threshold: Threshold = Field(
         None,
         description="Least probability of a label: a number, auto (best micro-F1 on held-out "
-        "documents), macro (best macro-F1), per-label (one for each), precision=0.9 (such a "
-        "share of the labels is right) or recall=0.9 (such a share of the true labels is found); "
-        "null for none.",
+        "documents), macro (best macro-F1), per-label (one for each), own (what the model "
+        "decides), precision=0.9 (such a share of the labels is right) or recall=0.9 (such a "
+        "share of the true labels is found); null for none.",
     )
     model: Model = ""
 

@@ -21,7 +21,7 @@ from uvicorn.config import STARTUP_FAILURE
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError, LabelgroveError
 from labelgrove.core.progress import Progress
-from labelgrove.report.wording import several
+from labelgrove.core.wording import several
 from labelgrove.service import metrics
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection

@@ -11,6 +11,7 @@ import numpy as np
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import FitContext, Run
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger.reading import beginning
@@ -57,7 +58,7 @@ def remember(
         "document before"
     )
     if reader.bare:
-        progress.say(f"{reader.bare:,} documents have no label: they are left out")
+        progress.say(f"{several(reader.bare, 'document has', 'documents have')} no label: left out")
     beginnings = set(reader.beginnings)
     beginnings.intersection_update(learned.model.remembered())
     beginnings.discard("")

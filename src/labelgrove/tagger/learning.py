@@ -17,6 +17,7 @@ from labelgrove.core.features import Features, TokenSequences, View
 from labelgrove.core.progress import Progress
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger import batches
@@ -161,11 +162,18 @@ def prepare(
         space = space.with_concepts_as_labels()
     if space.n_labels == 0:
         raise InputError(f"{corpus.name}: none of the {Y.shape[0]:,} documents has a label")
-    run.progress.say(f"{Y.shape[0]:,} documents, {space.n_labels:,} labels, model {model.name}")
+    run.progress.say(
+        f"{several(Y.shape[0], 'document')}, {several(space.n_labels, 'label')}, model {model.name}"
+    )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
-        run.progress.say(f"{bare:,} documents have no label: they count as having none of them")
+        run.progress.say(
+            f"{several(bare, 'document has', 'documents have')} no label: learned as without labels"
+        )
     if reader.empty:
-        run.progress.say(f"{reader.empty:,} documents have no text: only their labels are counted")
+        run.progress.say(
+            f"{several(reader.empty, 'document has', 'documents have')} no text: "
+            "only labels are counted"
+        )
     if Y.shape[1] < space.n_labels:
         run.progress.say(f"{space.n_labels - Y.shape[1]:,} of the labels have no document yet")
         Y.resize(Y.shape[0], space.n_labels)

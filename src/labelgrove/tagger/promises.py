@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 from labelgrove.core.errors import InputError
 from labelgrove.core.types import Tag
+from labelgrove.core.wording import several
 from labelgrove.evaluation import HeldOutPlaces, Promise, promise_precision, promise_recall
 from labelgrove.evaluation.promises import CONFIDENCE, fewest_documents
 from labelgrove.tagger.state import FittedState
@@ -110,18 +111,14 @@ class Workload:
         assigned = self.documents - self.without
         right = self.labels * self.expected.precision
         said = (
-            f"{_many(self.labels, 'label')} assigned to {assigned:,} of "
-            f"{_many(self.documents, 'document')}, about {round(right):,} of them right; "
-            f"{_many(self.without, 'document')} got none"
+            f"{several(self.labels, 'label')} assigned to {assigned:,} of "
+            f"{several(self.documents, 'document')}, about {round(right):,} of them right; "
+            f"{several(self.without, 'document')} got none"
         )
         if self.expected.recall:
             missed = round(right * (1 / self.expected.recall - 1))
-            said += f"; about {_many(missed, 'true label')} left to find by hand"
+            said += f"; about {several(missed, 'true label')} left to find by hand"
         return said
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _places(learned: FittedState, threshold: str) -> HeldOutPlaces:
@@ -156,7 +153,11 @@ def _refusal(places: HeldOutPlaces, name: str, share: float, promise: Promise) -
         why = f"its {len(places):,} held-out documents have too many labels that it does not find"
     best = floor(100 * promise.best) / 100
     instead = f"the most it can promise is {name}={best}" if best else f"it can promise no {name}"
-    return (
-        f"this tagger cannot promise {name}={share:.4g}: {why}; {instead}. More held-out documents "
-        "allow more: train with --validation 0.2, or use Tagger.calibrate"
-    )
+    if name == "recall" and len(places) >= needed:
+        way = "A tagger that learned from more documents finds more of their labels"
+    else:
+        way = (
+            "More held-out documents allow more: train with --validation 0.2, or use "
+            "Tagger.calibrate"
+        )
+    return f"this tagger cannot promise {name}={share:.4g}: {why}; {instead}. {way}"

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
+from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
     Decision,
@@ -222,17 +223,21 @@ def evaluate_ranking(
     ]
     if capped := capped_rows(ranking, decision, space.n_labels):
         notes.append(
-            f"{capped:,} documents may have more than {ranking.k} labels above the "
+            f"{several(capped, 'document')} may have more than {ranking.k} labels above the "
             f"threshold; precision, recall and F1 count the best {ranking.k}"
         )
     if unseen := labels_in_use(Y, space.n_labels) - space.n_labels:
         share = (Y.indices >= space.n_labels).mean()
         notes.append(
-            f"{unseen:,} labels ({share:.1%} of the occurrences) are not in the training data "
-            "and count as misses"
+            f"{several(unseen, 'label')} ({share:.1%} of the occurrences) "
+            f"{'is' if unseen == 1 else 'are'} not in the training data and "
+            f"{'counts as a miss' if unseen == 1 else 'count as misses'}"
         )
     if bare := int((np.diff(Y.indptr) == 0).sum()):
-        notes.append(f"{bare:,} documents have no label and count 0 in P, R and nDCG")
+        notes.append(
+            f"{several(bare, 'document has', 'documents have')} no label and "
+            f"{'counts' if bare == 1 else 'count'} 0 in P, R and nDCG"
+        )
     if note := threshold_note(learned, threshold):
         notes.append(note)
     scores = Scores(values, notes, len(ranking))

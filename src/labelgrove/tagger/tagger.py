@@ -353,7 +353,8 @@ class Tagger(Configured):
             At most so many labels.
         threshold
             Only labels at least so probable: a number, ``"auto"`` (best micro-F1 on held-out
-            documents), ``"macro"``, or ``"per-label"``, a threshold for each label;
+            documents), ``"macro"``, ``"per-label"``, a threshold for each label, or ``"own"``,
+            what the model itself decides (its score before calibration is one half);
             ``"precision=0.9"``: only labels so sure that 90% of them are right, and
             ``"recall=0.9"``: enough labels to find 90% of the true ones, both on new documents
             and with 90% confidence (other shares work alike). None for no limit.

@@ -121,7 +121,7 @@ def settings_left_open(
         if fixed.get("featurizer", spec.featurizer) != spec.featurizer:
             continue
         names: tuple[str, ...] = ()
-        if spec.featurizer == "tf-idf" and not spec.learning_only:
+        if spec.featurizer == "tf-idf" and spec.ranks:
             names = OF_TFIDF
         elif spec.featurizer == "words" and spec.reads_names:
             names = ("analyzer",)  # networks have vectors of whole words

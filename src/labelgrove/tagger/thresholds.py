@@ -14,6 +14,7 @@ from labelgrove.tagger.state import FittedState
 
 GOALS = {"auto": "micro", "micro": "micro", "macro": "macro"}
 PER_LABEL = "per-label"
+OWN = "own"  # what the model itself decides
 
 
 def decide(learned: FittedState, threshold: float | str) -> Decision:
@@ -24,17 +25,19 @@ def decide(learned: FittedState, threshold: float | str) -> Decision:
     learned
         With thresholds that were tuned, or not.
     threshold
-        ``"auto"``, ``"macro"``, ``"per-label"``, a promise such as ``"precision=0.9"``, or a
-        probability.
+        ``"auto"``, ``"macro"``, ``"per-label"``, ``"own"`` (the model's own score, before
+        calibration, is one half), a promise such as ``"precision=0.9"``, or a probability.
     """
     if threshold == PER_LABEL:
         return Decision(threshold=_of_labels(learned))
+    if threshold == OWN:
+        return Decision(threshold=float(learned.calibration.apply(FALLBACK)))
     if isinstance(threshold, str):
         if is_promise(threshold):
             return Decision(threshold=promised_threshold(learned, threshold))
         if threshold not in GOALS:
             raise InputError(
-                "threshold must be a number, auto, macro, per-label, precision=SHARE or "
+                "threshold must be a number, auto, macro, per-label, own, precision=SHARE or "
                 f"recall=SHARE, got {threshold!r}"
             )
         return Decision(threshold=learned.thresholds[GOALS[threshold]])

@@ -16,9 +16,10 @@ from typing import Any, Protocol, Self
 
 # a new interpreter looks for modules where this one does
 BEGIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from labelgrove.tuning.worker import main; main()"
+    "import json, sys; from importlib import import_module; "
+    "sys.path[:] = json.loads(sys.argv[1]); import_module(sys.argv[2]).main()"
 )
+OF_TRIALS = "labelgrove.tuning.worker"
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "RAYON", "VECLIB_MAXIMUM")
 Message = dict[str, Any]
 
@@ -93,10 +94,13 @@ class WorkerPool:
         Threads of each process.
     folder
         Where their logs go: what libraries print.
+    module
+        What they run: a module with a function ``main`` that answers orders.
     """
 
-    def __init__(self, jobs: int, threads: int, folder: Path) -> None:
+    def __init__(self, jobs: int, threads: int, folder: Path, module: str = OF_TRIALS) -> None:
         self._jobs, self._threads, self._folder = jobs, threads, folder
+        self._module = module
         self._workers: dict[int, _Worker] = {}
         self._received: SimpleQueue[tuple[int, Message | None]] = SimpleQueue()
         self._started = 0
@@ -157,7 +161,7 @@ class WorkerPool:
         own = {f"{name}_NUM_THREADS": str(self._threads) for name in LIBRARIES}
         with self._log(number).open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-c", BEGIN, json.dumps(sys.path)],
+                [sys.executable, "-c", BEGIN, json.dumps(sys.path), self._module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -24,8 +24,22 @@ from labelgrove.tuning.trial import attempt
 Message = dict[str, Any]
 
 
+Ask = Callable[[Message], Message]
+
+
 def main() -> None:
     """Make the trials that are ordered until there are no more."""
+    answer_orders(carry_out)
+
+
+def answer_orders(carry_out: Callable[[Message, Ask], Message]) -> None:
+    """Carry out what is ordered on standard input until the process that orders has ended.
+
+    Parameters
+    ----------
+    carry_out
+        Takes an order, and what sends a message and returns the reply to it; returns the answer.
+    """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
     orders: SimpleQueue[Message] = SimpleQueue()
@@ -50,7 +64,7 @@ def _say(out: TextIO, answer: Message) -> None:
     out.flush()
 
 
-def carry_out(order: Message, ask: Callable[[Message], Message]) -> Message:
+def carry_out(order: Message, ask: Ask) -> Message:
     """Make a trial, and return what came of it.
 
     Parameters

@@ -29,7 +29,8 @@ from labelgrove.models.neural.network import Network
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers import huggingface
 from labelgrove.models.neural.readers.base import Batch
-from labelgrove.models.neural.readers.joint import JointReader, LabelVectors, label_words
+from labelgrove.models.neural.readers.joint import JointReader, LabelVectors
+from labelgrove.models.neural.readers.label_words import label_words
 from labelgrove.models.neural.readers.transformer import TransformerReader
 from labelgrove.models.neural.scorers.base import Positives
 from labelgrove.models.neural.scorers.crf import CrfScorer

@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.features import Features, Views
 from labelgrove.core.ranges import Choice, Real
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import setting
@@ -27,6 +27,7 @@ from labelgrove.models.linear.estimating import estimate_tasks
 from labelgrove.models.linear.forest import Forest
 from labelgrove.models.linear.solver import LOSSES, Loss, Solver
 from labelgrove.models.linear.training import train_forest
+from labelgrove.models.sparse_rows import sparse_rows
 
 
 class LinearForest(Classifier):
@@ -233,19 +234,8 @@ class LinearForest(Classifier):
         return self._rows(X["text"]), np.ascontiguousarray(dense, np.float32)
 
     def _rows(self, X: Features) -> csr_array:
-        """Return X as the kernels know it: float32 values, indices as narrow as they can be."""
-        if not issparse(X) or isinstance(X, TokenSequences | Views):
-            raise InputError(
-                f"{self.name} needs sparse features such as tf-idf, not {type(X).__name__}"
-            )
-        if not np.isfinite(X.data).all():
-            raise InputError("X holds values that are not finite; clean the features first")
-        if isinstance(X, csr_array) and X.dtype == np.float32 and X.indices.dtype == np.int32:
-            return X
-        rows = csr_array(X, dtype=np.float32)
-        kind = np.int32 if max(rows.nnz, *rows.shape) < 2**31 else np.int64
-        indices, indptr = rows.indices.astype(kind), rows.indptr.astype(kind)
-        return csr_array((rows.data, indices, indptr), shape=rows.shape)
+        """Return X as the kernels know it."""
+        return sparse_rows(X, self.name)
 
     def _known_columns(self, X: Features) -> tuple[csr_array, NDArray[np.float32] | None]:
         """Return `_columns` of features like those it learned from, the dense ones scaled."""

@@ -17,6 +17,7 @@ from labelgrove.models.linear.dense_kernels import (
     move_labels,
     score_block,
 )
+from labelgrove.models.random_kernels import next_random
 
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
@@ -84,16 +85,6 @@ def truth(indptr, indices, rows, parent, place, node, first, last):
                 found[q] = place[c] - first
                 q += 1
     return ptr, found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _random(state):
-    """Return the next state of a generator of 64-bit numbers (splitmix64), and a number."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    mixed = state
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, mixed ^ (mixed >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -260,7 +251,7 @@ def solve(
     visits = 0
     for epoch in range(epochs):
         for i in range(n - 1, 0, -1):
-            state, drawn = _random(state)
+            state, drawn = next_random(state)
             j = np.int64(drawn % np.uint64(i + 1))
             order[i], order[j] = order[j], order[i]
         n_due = 0

@@ -49,6 +49,7 @@ from labelgrove.models.neural.readers.word_networks import PlainWords, WordNetwo
 from labelgrove.models.neural.readers.words import WordInput
 from labelgrove.models.neural.saved_weights import with_saved_weights
 from labelgrove.models.neural.scorers.base import Scorer
+from labelgrove.models.neural.scorers.correlation import CorrelatedScorer
 from labelgrove.models.neural.scorers.generator import Generator
 from labelgrove.models.neural.settings import NO_FIRST, NeuralSettings
 from labelgrove.models.neural.texts import Texts
@@ -177,7 +178,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
                 perhaps = not self._needs_first
                 views |= {k: replace(spec, learning_only=perhaps) for k, spec in specs}
             if self._may_grow_trees and not self.asks_for_first:
-                views[TREE] = ViewSpec("tf-idf", learning_only=True)
+                views[TREE] = ViewSpec("tf-idf", learning_only=True, ranks=False)
         return views
 
     def _input(self) -> Input:
@@ -202,8 +203,34 @@ class NeuralClassifier(NeuralSettings, Classifier):
             self.new_first(), self._n_shortlisted, self.folds, self.at_once, self.ensemble,
             self.seed,
         )  # fmt: skip
+        if self.cornet and (not isinstance(found, AllLabels) or found.drawn is not None):
+            raise self._no_cornet(f"{n_labels:,} labels are reached by candidates")
         found.use(self.at_once, self.threads)
         return found
+
+    @property
+    def _saves_memory(self) -> str:
+        """What a user can do whose machine has too little memory."""
+        blocks = (
+            ", or lower cornet_size, or do without these blocks (cornet=0)" if self.cornet else ""
+        )
+        return self.input_.saves_memory + blocks
+
+    def _no_cornet(self, why: str) -> InputError:
+        return InputError(
+            f"cornet={self.cornet} needs the log odds of all labels from {self.name}, and {why}: "
+            "set cornet=0, or choose settings or a model that judges all labels, such as xml-cnn"
+        )
+
+    def _correlated(self, scorer: Scorer) -> Scorer:
+        """Return a scorer with CorNet's blocks behind it, if there are any."""
+        if not self.cornet:
+            return scorer
+        if scorer.clusters:
+            raise self._no_cornet("its labels stand in clusters")
+        if not scorer.has_plain_loss:
+            raise self._no_cornet("it has a loss of its own")
+        return CorrelatedScorer(scorer, self.cornet, self.cornet_size)
 
     @property
     def at_once(self) -> int:
@@ -237,7 +264,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         self.input_.look(tokens, context.run.progress)
         two_stages = self._has_first(X, data.counts)
         needed = self._memory(tokens, data.counts, two_stages)
-        estimate.check(needed, device_of(self.device), self.input_.saves_memory)
+        estimate.check(needed, device_of(self.device), self._saves_memory)
         belongs = self._belongs(data)
         if context.run.resume and context.run.folder is not None:
             check_all(context.run.folder, belongs)
@@ -317,7 +344,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         begins = "zero" if two_stages else self._begins
         start = LabelStart(counts, blueprint.n_documents, begins, blueprint.sparse, clusters)
         reader = self._reader(reader, start)
-        scorer, made = self._scorer(reader, start), None
+        scorer, made = self._correlated(self._scorer(reader, start)), None
         if blueprint.clusters is not None:
             above = LabelStart(blueprint.clusters, blueprint.n_documents, self._begins)
             made = self._generator(reader, above)
@@ -443,7 +470,7 @@ class NeuralClassifier(NeuralSettings, Classifier):
         trial.set_params(batch=batch)
         sizes = self._sizes(tokens, counts, self._has_first(X, counts))
         needed = estimate.memory(sizes, self.training, tokens.tokens.nbytes)
-        estimate.check(needed, device, trial.input_.saves_memory)
+        estimate.check(needed, device, trial._saves_memory)
         few = generator(self.seed, "trial").permutation(len(tokens))[: TRIAL * batch]
         quiet = replace(context, run=Run(), validation=None, documents=None)
         began = time.perf_counter()

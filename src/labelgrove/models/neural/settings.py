@@ -55,6 +55,15 @@ class NeuralSettings(Training, ReaderSettings):
         "not learn from it.",
         least=2,
     )
+    cornet: int = setting(
+        0,
+        "Blocks behind the log odds of all labels, which learn how labels go together (CorNet); 0 "
+        "for none. They need all labels: no first stage, label tree, clusters or drawn candidates.",
+        least=0,
+    )
+    cornet_size: int = setting(
+        1000, "Size of the layer between labels and labels in each such block.", least=1
+    )
     prior: Literal["frequency", "none"] = setting(
         "none",
         "Where the log odds of labels begin: at their frequency in the training documents, or none "
@@ -106,6 +115,11 @@ class NeuralSettings(Training, ReaderSettings):
             raise InputError(
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
             )
+        if self.cornet and self.asks_for_first:
+            raise InputError(
+                f"cornet={self.cornet} needs the log odds of all labels, and first={self.first!r} "
+                "names some: set first='none', or choose a model without these blocks (cornet=0)"
+            )
         if self.first != NO_FIRST:
             try:
                 self.new_first()
@@ -146,7 +160,8 @@ class NeuralSettings(Training, ReaderSettings):
     @property
     def may_have_first(self) -> bool:
         """Whether there is a first stage, or data may ask for one."""
-        return self.asks_for_first or (self.first == AUTO_FIRST and self.allows_first)
+        auto = self.first == AUTO_FIRST and self.allows_first and not self.cornet
+        return self.asks_for_first or auto
 
     @property
     def allows_first(self) -> bool:

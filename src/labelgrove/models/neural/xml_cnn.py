@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Literal
 
 from torch import nn
 
-from labelgrove.core.ranges import Real, Whole
-from labelgrove.core.settings import setting, sizes
 from labelgrove.models.neural.estimator import NeuralClassifier
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader
-from labelgrove.models.neural.readers.settings import TABLES
+from labelgrove.models.neural.readers.settings import FILTERS, PARTS, WIDTHS
 from labelgrove.models.neural.readers.word_networks import Convolutions
 from labelgrove.models.neural.scorers.pooled import (
+    BOTTLENECK,
     CLUSTERS,
     DECAY,
+    DROPOUT,
     OUTPUT,
     PooledScorer,
     check_first,
@@ -34,23 +34,11 @@ class XmlCnn(NeuralClassifier):
     name: ClassVar[str] = "xml-cnn"
 
     prior = "frequency"
-    widths: Sequence[int] = setting(
-        (2, 4, 8), "Words that a filter spans.", rule=sizes([2, 4, 8]), only=TABLES
-    )
-    filters: int = setting(
-        128, "Filters of each width.", least=1, only=TABLES, search=Whole(32, 256, log=True)
-    )
-    parts: int = setting(
-        8, "Parts of the text of which each filter gives its largest value.", least=1, only=TABLES,
-        search=Whole(2, 16, log=True),
-    )  # fmt: skip
-    bottleneck: int = setting(
-        512, "Size of the layer between text and labels.", least=1,
-        search=Whole(128, 1024, log=True),
-    )  # fmt: skip
-    dropout: float = setting(
-        0.5, "Dropout in front of the labels.", least=0, below=1, search=Real(0.1, 0.7)
-    )
+    widths: Sequence[int] = WIDTHS
+    filters: int = FILTERS
+    parts: int = PARTS
+    bottleneck: int = BOTTLENECK
+    dropout: float = DROPOUT
     output: Literal["linear", "clusters"] = OUTPUT
     clusters: Literal["auto"] | Sequence[float] = CLUSTERS
     decay: float = DECAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -26,10 +26,9 @@ from labelgrove.models.neural.readers.base import (
     mask_of,
 )
 from labelgrove.models.neural.readers.huggingface import Framed
+from labelgrove.models.neural.readers.label_words import Starts, label_words
 from labelgrove.models.neural.readers.transformer import TransformerInput, TransformerReader
 from labelgrove.text.pretrained import Pair, load_tokenizer, pair_of
-
-Starts = Literal["names", "descriptions", "random"]
 
 
 class LabelReading(Configured):
@@ -193,28 +192,6 @@ class LabelVectors(WrappedReader):
     def kept(self, longest: int, judged: int) -> int:
         """Return the numbers that learning keeps for one text."""
         return self.inner.kept(longest, judged)
-
-
-def label_words(starts: Starts, context: FitContext) -> list[Tensor]:
-    """Return the subwords of what each label is called, shape (n,) each; none to begin at random.
-
-    Parameters
-    ----------
-    starts
-        What labels are read as at first.
-    context
-        With the label space and the featurizer of the text.
-    """
-    featurizer, labels = context.featurizers.get("text"), context.labels
-    if featurizer is None or labels is None or starts == "random":
-        return []
-    names, n = labels.names[: labels.n_labels], labels.n_labels
-    if starts == "descriptions":
-        told = labels.descriptions[:n]
-        names = [text or name for text, name in zip(told, names, strict=True)]
-    tokens = featurizer.transform(names)
-    assert isinstance(tokens, TokenSequences)
-    return [torch.from_numpy(tokens.sequence(i).astype(np.int64)) for i in range(n)]
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Literal
 
 from labelgrove.core.configured import Configured
 from labelgrove.core.ranges import Real, Whole
-from labelgrove.core.settings import setting
+from labelgrove.core.settings import setting, sizes
 
 TABLES = ("words", "static")  # readers that begin with a table of vectors
 TRANSFORMER = ("transformer",)
@@ -81,4 +81,17 @@ UNITS = setting(
     least=1,
     only=TABLES,
     search=Whole(64, 512, log=True),
+)
+
+# of convolutions whose largest values are taken in several parts of a text
+WIDTHS = setting((2, 4, 8), "Words that a filter spans.", rule=sizes([2, 4, 8]), only=TABLES)
+FILTERS = setting(
+    128, "Filters of each width.", least=1, only=TABLES, search=Whole(32, 256, log=True)
+)
+PARTS = setting(
+    8,
+    "Parts of the text of which each filter gives its largest value.",
+    least=1,
+    only=TABLES,
+    search=Whole(2, 16, log=True),
 )

@@ -44,6 +44,14 @@ class Scorer(nn.Module, ABC):
     clusters: tuple[int, ...] = ()
     leaves_parts_out: ClassVar[bool] = False
 
+    @property
+    def has_plain_loss(self) -> bool:
+        """Whether its loss is the mean binary cross entropy of its log odds and nothing else.
+
+        Then blocks may stand between these and the loss.
+        """
+        return type(self).loss is Scorer.loss
+
     @abstractmethod
     def logits(self, reading: Reading, labels: Tensor | None, prior: Tensor | None) -> Tensor:
         """Return the log odds of labels.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -14,7 +15,41 @@ from labelgrove.models.neural.scorers.base import Scorer
 BLOCK = 1 << 25  # numbers kept at once where all labels are judged, other than to learn
 
 
-class LabelAttention(nn.Module):
+class Attention(nn.Module, ABC):
+    """Tells how much each label attends to each word.
+
+    Attributes
+    ----------
+    averages
+        Whether the shares of a label sum to 1.
+    per_word
+        Numbers that learning keeps for a label and a word.
+    """
+
+    averages: bool = True
+    per_word: int = 3
+
+    @abstractmethod
+    def shares(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
+        """Return how much each label, or each candidate, attends to each word of each text.
+
+        Parameters
+        ----------
+        words
+            Shape (b, T, size).
+        mask
+            Which of them are no padding, shape (b, T), bool.
+        candidates
+            Labels of each text, shape (b, C), or the same of all texts, shape (C,); None for all.
+
+        Returns
+        -------
+        shares
+            Shape (b, L or C, T).
+        """
+
+
+class LabelAttention(Attention):
     """Each label attends to the words it cares about.
 
     Parameters
@@ -33,28 +68,17 @@ class LabelAttention(nn.Module):
         nn.init.xavier_uniform_(self.labels.weight)
 
     def shares(self, words: Tensor, mask: Tensor, candidates: Tensor | None = None) -> Tensor:
-        """Return how much each label, or each candidate, attends to each word of each text.
+        """Return shares (b, L or C, T); those of a label sum to 1."""
+        scores = self.products(words, candidates)
+        return scores.masked_fill(~mask[:, None, :], -torch.inf).softmax(dim=2)
 
-        Parameters
-        ----------
-        words
-            Shape (b, T, size).
-        mask
-            Which of them are no padding, shape (b, T), bool.
-        candidates
-            Labels of each text, shape (b, C), or the same of all texts, shape (C,); None for all.
-
-        Returns
-        -------
-        shares
-            Shape (b, L or C, T); those of a label sum to 1.
-        """
+    def products(self, words: Tensor, candidates: Tensor | None = None) -> Tensor:
+        """Return the product of each label, or candidate, with each word, (b, L or C, T)."""
         if candidates is None or candidates.ndim == 1:
             labels = self.labels.weight if candidates is None else self.labels(candidates)
-            scores = torch.einsum("btd,ld->blt", words, labels)
-        else:
-            scores = self.labels(candidates) @ words.transpose(1, 2)
-        return scores.masked_fill(~mask[:, None, :], -torch.inf).softmax(dim=2)
+            return torch.einsum("btd,ld->blt", words, labels)
+        found: Tensor = self.labels(candidates) @ words.transpose(1, 2)
+        return found
 
 
 class SharedLayers(nn.Module):
@@ -124,12 +148,20 @@ class LabelAttentionScorer(Scorer):
         Size of a token's vector.
     layers
         Sizes of the fully connected layers.
+    attends
+        Another attention than AttentionXML's.
     """
 
-    def __init__(self, start: LabelStart, n_inputs: int, layers: Sequence[int]) -> None:
+    def __init__(
+        self,
+        start: LabelStart,
+        n_inputs: int,
+        layers: Sequence[int],
+        attends: Attention | None = None,
+    ) -> None:
         super().__init__()
         self.n_labels = len(start.counts)
-        self.attends = LabelAttention(self.n_labels, n_inputs, start.sparse)
+        self.attends = attends or LabelAttention(self.n_labels, n_inputs, start.sparse)
         self.layers = SharedLayers(n_inputs, layers)
         self._per_label = n_inputs + sum(layers)
         self.bias = None
@@ -159,7 +191,10 @@ class LabelAttentionScorer(Scorer):
 
     def _judge(self, reading: Reading, labels: Tensor | None) -> Tensor:
         shares = self.attends.shares(reading.vectors, reading.mask, labels)
-        logits = self.layers.of_words(reading.vectors, shares)
+        if self.attends.averages:
+            logits = self.layers.of_words(reading.vectors, shares)
+        else:
+            logits = self.layers(shares @ reading.vectors)
         if self.bias is None:
             return logits
         own = self.bias.weight if labels is None else self.bias(labels)
@@ -178,8 +213,8 @@ class LabelAttentionScorer(Scorer):
         """Return the numbers that learning keeps for one text."""
         size, layers = self.layers.n_inputs, self._per_label - self.layers.n_inputs
         n_labels = self.n_labels if judged is None else judged
-        # a label: its attention in three steps, and what layers make of its reading
-        label, words = 3 * longest + 2 * layers, longest * self.layers.size
-        if not self.layers.reads_words_first(longest, n_labels):
+        # a label: its attention, and what layers make of its reading
+        label, words = self.attends.per_word * longest + 2 * layers, longest * self.layers.size
+        if not (self.attends.averages and self.layers.reads_words_first(longest, n_labels)):
             label, words = label + size, 0
         return words + n_labels * (label if judged is None else label + size)

