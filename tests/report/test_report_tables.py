@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from labelgrove.core.errors import InputError
-from labelgrove.report.tables import Table
+from labelgrove.report.tables import Table, latex_tables
 
 NASTY = "a|b_c & <i>50%</i> $x^2$ \\d {e} #1 ~\n*"
 
@@ -22,12 +22,24 @@ def test_markdown_aligns_and_escapes():
     ]
 
 
+def test_marks_are_explained_below_the_tables_that_have_them():
+    plain, marked = Table(["", "P@1"], [["a", "1"]]), Table(["", "P@1"], [["b", "1†"]])
+    written = latex_tables(["one", "two"], [plain, marked], ["† is 5% luck", "no mark†"])
+    head, first, second, notes = written.split("\n\n")
+    assert head.splitlines()[:2] == ["% one", "% two"]
+    assert "luck" not in first
+    assert r"\par\smallskip{\footnotesize \dag{} is 5\% luck}" in second.splitlines()
+    assert "no mark" not in second
+    assert notes == "% † is 5% luck\n% no mark†\n"
+
+
 def test_latex_escapes_every_sign_with_a_meaning():
     written = Table(["", "R"], [[NASTY, "1.5"]], "50%", bold={(0, 1)}).latex()
     assert written.splitlines() == [
         r"\begin{table}",
         r"\centering",
         r"\caption{50\%}",
+        r"\begin{adjustbox}{max width=\linewidth}",
         r"\begin{tabular}{lr}",
         r"\toprule",
         r" & R \\",
@@ -37,6 +49,7 @@ def test_latex_escapes_every_sign_with_a_meaning():
         r"& \textbf{1.5} \\",
         r"\bottomrule",
         r"\end{tabular}",
+        r"\end{adjustbox}",
         r"\end{table}",
     ]
 

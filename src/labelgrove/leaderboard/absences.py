@@ -57,10 +57,7 @@ def find(
 
 def _untrained(entrant: Entrant, estimates: Estimates, fast: bool) -> Absence:
     seconds = estimates.seconds(entrant)
-    if fast and estimates.is_slow(entrant):
-        if seconds is None:
-            why = "there was no time to estimate it: give a larger --budget, or name the model"
-            return Absence(entrant.name, "no time", why)
+    if fast and seconds is not None and estimates.is_slow(entrant):
         why = f"a training takes about {duration(seconds)}; the limit of 'fast' is {duration(FAST)}"
         return Absence(entrant.name, "slow", why)
     if seconds is None:

@@ -12,7 +12,7 @@ from labelgrove.core.progress import Progress
 from labelgrove.leaderboard import absences
 from labelgrove.leaderboard.budget import Clock
 from labelgrove.leaderboard.entrants import Entrant
-from labelgrove.leaderboard.estimating import Estimates
+from labelgrove.leaderboard.estimating import FAST, Estimates
 from labelgrove.leaderboard.files import DataFiles, Survey
 from labelgrove.leaderboard.folder import LABELS, TAGGERS, BoardFolder
 from labelgrove.leaderboard.scoring import Memo, standings
@@ -138,7 +138,9 @@ class Conductor:
         return self.estimates.seconds(entrant)
 
     def _usual_limit(self, seconds: float | None, left: float) -> float:
-        return max(SHORTEST, left / 2 if seconds is None else TIMES * seconds)
+        if seconds is not None:
+            return max(SHORTEST, TIMES * seconds)
+        return max(SHORTEST, min(left / 2, FAST) if self._shared.fast else left / 2)
 
     def _train(self, entrant: Entrant, seed: int, seconds: float | None, limit: float) -> None:
         place = self._folder.renewed(entrant, seed)

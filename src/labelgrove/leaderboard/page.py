@@ -69,7 +69,7 @@ def _intervals(board: Leaderboard) -> str:
         "Dots are means, lines their 95% intervals. Blue: the best, filled, and what is not "
         "significantly different from it."
     )
-    return paragraph(about) + beside(figures) + interval_table(board, DRAWN).html()
+    return paragraph(about) + beside(figures) + interval_table(board).html()
 
 
 def _tests(board: Leaderboard) -> str:

@@ -63,6 +63,11 @@ def published_notes(board: Leaderboard) -> list[str]:
             f"figures marked as {THERE} are those of {paper['source']}{more}. They are of other "
             "documents than those measured here, so the two say nothing of which is better"
         )
+        told += [
+            f"no model of {paper['name']}, {table['number']}, has results here"
+            for table in paper["tables"]
+            if not _ours(board, table)
+        ]
     return told
 
 
@@ -76,7 +81,7 @@ def _table(board: Leaderboard, paper: Mapping[str, Any], table: Mapping[str, Any
     methods = [name for name, _ in table["methods"]]
     if table["layout"] == ACROSS:
         rows = [
-            [data, metric, *(cells[method][i] for method in methods)]
+            [data, metric, *(cells[method][i] if method in cells else NONE for method in methods)]
             for data, cells in _blocks(board, table)
             for i, metric in enumerate(table["metrics"])
         ]
@@ -85,6 +90,7 @@ def _table(board: Leaderboard, paper: Mapping[str, Any], table: Mapping[str, Any
         [data, method, *cells[method]]
         for data, cells in _blocks(board, table)
         for method in methods
+        if method in cells
     ]
     heads = [SHORT.get(metric, metric) for metric in table["metrics"]]
     return Table(["", "", *heads], rows, title=title, words=2)
@@ -93,14 +99,20 @@ def _table(board: Leaderboard, paper: Mapping[str, Any], table: Mapping[str, Any
 def _blocks(
     board: Leaderboard, table: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """Yield each data set with the cells of each method, ours first."""
-    ours = {name: _own(_system(board, model), table["metrics"]) for name, model in table["methods"]}
-    yield f"{board.facts['name']} ({HERE})", ours
+    """Yield each data set with the cells of its methods, ours first."""
+    if ours := _ours(board, table):
+        yield f"{board.facts['name']} ({HERE})", ours
     for data, rows in table["scores"].items():
         yield (
             f"{data} ({THERE})",
             {name: [*map(_shown, row.split())] for name, row in rows.items()},
         )
+
+
+def _ours(board: Leaderboard, table: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the cells of the methods that have results here."""
+    found = {name: _system(board, model) for name, model in table["methods"]}
+    return {name: _own(each, table["metrics"]) for name, each in found.items() if each is not None}
 
 
 def _shown(cell: str) -> str:
@@ -113,9 +125,7 @@ def _system(board: Leaderboard, model: str) -> System | None:
     return next((each for each in of_model if each.name == model), next(iter(of_model), None))
 
 
-def _own(system: System | None, metrics: Sequence[str]) -> list[str]:
-    if system is None:
-        return [NONE] * len(metrics)
+def _own(system: System, metrics: Sequence[str]) -> list[str]:
     return [
         f"{system.mean(metric):.4f}" if metric == LOSS else f"{100 * system.mean(metric):.2f}"
         for metric in metrics

@@ -9,9 +9,9 @@ from labelgrove.core.wording import several
 from labelgrove.leaderboard.machine import told
 from labelgrove.leaderboard.published import published_notes, published_tables
 from labelgrove.leaderboard.standings import LOSS, METRICS, OF_SETS, RANKED, Leaderboard, System
-from labelgrove.report.comparison_tables import MARK, NONE, p_value
+from labelgrove.report.comparison_tables import NONE, p_value
 from labelgrove.report.luck import LEVEL
-from labelgrove.report.tables import Table
+from labelgrove.report.tables import MARK, Table
 from labelgrove.report.wording import duration, size
 
 HEADS = {"hamming-loss": "Hamming loss"} | {
@@ -27,7 +27,7 @@ def tables(board: Leaderboard) -> list[Table]:
     if board.systems:
         found += [score_table(board, RANKED), score_table(board, OF_SETS)]
         if board.systems[0].intervals:
-            found.append(interval_table(board, (*RANKED[:3], board.main, "PSP@5", "micro-F1")))
+            found.append(interval_table(board))
         if len(board.systems) > 1 and board.systems[0].intervals:
             found.append(test_table(board))
         found.append(cost_table(board))
@@ -61,8 +61,9 @@ def score(system: System, metric: str, *, best: bool) -> str:
     return f"{scale * system.mean(metric):.{digits}f}{mark}{spread}"
 
 
-def interval_table(board: Leaderboard, metrics: Sequence[str]) -> Table:
+def interval_table(board: Leaderboard) -> Table:
     """Return where the means lie in 95 of 100 samples."""
+    metrics = ("P@1", "P@3", "P@5", board.main, "PSP@5", "micro-F1")
     rows = [
         [
             each.name,

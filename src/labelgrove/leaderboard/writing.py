@@ -16,7 +16,7 @@ from labelgrove.leaderboard.folder import RECORD
 from labelgrove.leaderboard.page import leaderboard_page
 from labelgrove.leaderboard.standings import METRICS, Leaderboard
 from labelgrove.leaderboard.tables import notes, record, tables
-from labelgrove.report.tables import in_markdown
+from labelgrove.report.tables import in_markdown, latex_tables
 
 
 def title(board: Leaderboard) -> str:
@@ -33,11 +33,9 @@ def markdown(board: Leaderboard) -> str:
 
 def latex(board: Leaderboard) -> str:
     """Return all tables as LaTeX, to be put into a document, and the notes as comments."""
-    head = f"% {title(board)}\n% needs \\usepackage{{booktabs}}"
     found = tables(replace(board, absent=()))  # sentences are too wide for a table on paper
     missing = [f"{each.name} is missing: {each.why}" for each in board.absent]
-    told = "\n".join(f"% {' '.join(note.split())}" for note in [*notes(board), *missing])
-    return "\n\n".join([head, *(table.latex() for table in found), told]) + "\n"
+    return latex_tables([title(board)], found, [*notes(board), *missing])
 
 
 def as_csv(board: Leaderboard) -> str:

@@ -14,10 +14,9 @@ from labelgrove.evaluation import best_of
 from labelgrove.report.comparison import FOUND_IN, Comparison
 from labelgrove.report.contestants import agreements, overlap_table
 from labelgrove.report.luck import LEVEL
-from labelgrove.report.tables import Table
+from labelgrove.report.tables import MARK, Table
 from labelgrove.report.wording import GROUPS, duration, percent, size
 
-MARK = "†"
 NONE = "–"
 BY_FREQUENCY = {
     "found": f"Occurrences of labels found among the best {FOUND_IN}, by frequency, %",

@@ -15,7 +15,7 @@ from labelgrove.report.comparison import Comparison
 from labelgrove.report.comparison_page import comparison_sections, record_sections
 from labelgrove.report.page import Section, listed, page, paragraph
 from labelgrove.report.records import OverSetsComparison
-from labelgrove.report.tables import Table, in_markdown
+from labelgrove.report.tables import Table, in_markdown, latex_tables
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,7 @@ class Findings:
 
     def latex(self) -> str:
         """Return the tables as LaTeX, to be put into a document, and the notes as comments."""
-        notes = "\n".join(f"% {note}" for note in self.notes)
-        head = f"% {self.title}\n% {self.verdict}\n% needs \\usepackage{{booktabs}}"
-        return "\n\n".join([head, *(table.latex() for table in self.tables), notes]) + "\n"
+        return latex_tables((self.title, self.verdict), self.tables, self.notes)
 
     def page(self, command: str) -> str:
         """Return a page; ``command`` is the command line that asks for it."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from labelgrove.core.errors import InputError
 
+MARK = "†"  # behind figures that may be behind the best by luck
+PACKAGES = r"needs \usepackage{booktabs} and \usepackage{adjustbox}"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~#])")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -74,16 +76,27 @@ class Table:
         title = [f"**{in_markdown(self.title)}**", ""] if self.title else []
         return "\n".join(title + lines)
 
-    def latex(self) -> str:
-        """Return the table as a LaTeX ``table`` with the rules of the package booktabs."""
+    def latex(self, notes: Iterable[str] = ()) -> str:
+        """Return the table as a LaTeX ``table``, with the packages booktabs and adjustbox.
+
+        A table that is too wide for the page is made smaller.
+
+        Parameters
+        ----------
+        notes
+            Lines in small print below the table.
+        """
         form = "".join("l" if self._left(i) else "r" for i in range(len(self.columns)))
         lines = [r"\begin{table}", r"\centering"]
         if self.title:
             lines.append(f"\\caption{{{_latex(self.title)}}}")
+        lines.append(r"\begin{adjustbox}{max width=\linewidth}")
         lines += [f"\\begin{{tabular}}{{{form}}}", r"\toprule"]
         lines += [_ampersands(map(_latex, self.columns)), r"\midrule"]
         lines += [_ampersands(cells) for cells in self._cells(_latex, r"\textbf{{{}}}")]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"]
+        lines += [f"\\par\\smallskip{{\\footnotesize {_latex(note)}}}" for note in notes]
+        return "\n".join([*lines, r"\end{table}"])
 
     def html(self) -> str:
         """Return the table as HTML, inside a box that scrolls where it is too wide.
@@ -103,6 +116,10 @@ class Table:
             f'<div class="table"><table>\n{caption}<thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{body}</tbody>\n</table></div>"
         )
+
+    def has(self, sign: str) -> bool:
+        """Tell whether a cell holds a sign."""
+        return any(sign in cell for row in self.rows for cell in row)
 
     def _left(self, column: int) -> bool:
         return column < self.words
@@ -124,6 +141,31 @@ class Table:
             ]
             for i, row in enumerate(self.rows)
         ]
+
+
+def latex_tables(head: Sequence[str], tables: Sequence[Table], notes: Sequence[str]) -> str:
+    """Return tables to be put into a LaTeX document, with comments above and below.
+
+    Parameters
+    ----------
+    head
+        Comments above.
+    tables
+        The tables; one that has marks gets the note that explains them.
+    notes
+        Comments below. One that explains marks begins with them.
+    """
+    marks = [note for note in notes if note.startswith(MARK)]
+    parts = [
+        "\n".join(map(_comment, [*head, PACKAGES])),
+        *(table.latex(marks if table.has(MARK) else ()) for table in tables),
+        "\n".join(map(_comment, notes)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _comment(text: str) -> str:
+    return f"% {_line(text)}"
 
 
 def _line(text: str) -> str:
