@@ -73,16 +73,17 @@ def _tagger(order: Message) -> tuple[Tagger, dict[str, Any]]:
     part = MODELS.find(order["model"])
     names = part.setting_names()
     takes = next((name for name in ("encoder", "dense") if name in names), None)
-    if encoder and takes and takes not in settings:
-        pretrained = MODELS.entries()[order["model"]].extra == "transformers"
-        if pretrained or not _can_run(order, settings):
-            added = {takes: encoder}
+    pretrained = MODELS.entries()[order["model"]].extra == "transformers"
+    useful = pretrained or not _can_run(order, settings)
+    if encoder and takes and takes not in settings and useful:
+        added = {takes: encoder}
     seeds = {name: order[name] for name in ("seed", "threads") if name in names}
     model = MODELS.create(order["model"], **{**seeds, **settings, **added})
     try:
         model.check_needs()
     except InputError as error:
-        advice = "; give a pretrained one with --encoder" if takes and not encoder else ""
+        helps = (pretrained or takes == "dense") and not encoder
+        advice = "; give a pretrained one with --encoder" if helps else ""
         raise InputError(f"{error}{advice}") from error
     share, seed, threads = order["validation"], order["seed"], order["threads"]
     features = order["features"] or None

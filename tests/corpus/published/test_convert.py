@@ -1,6 +1,7 @@
 """Published data sets: files of each form as they are given out, and what is none of them."""
 
 import hashlib
+import json
 import re
 import tomllib
 from dataclasses import replace
@@ -160,8 +161,29 @@ def test_files_that_are_there_stay(tmp_path):
     with pytest.raises(InputError, match="is there already"):
         convert(data, [tmp_path], tmp_path / "out")
     assert old.read_text() == "old"
-    convert(data, [tmp_path], tmp_path / "out", overwrite=True)
-    assert len(read(old)) == 2
+    with pytest.raises(InputError, match="no earlier conversion wrote it"):
+        convert(data, [tmp_path], tmp_path / "out", overwrite=True)
+    assert old.read_text() == "old"
+    (tmp_path / "out" / "conversion.json").write_text('{"files": "train.jsonl"')
+    with pytest.raises(InputError, match="no record of a conversion"):
+        convert(data, [tmp_path], tmp_path / "out", overwrite=True)
+
+
+def test_another_conversion_takes_the_place_of_an_earlier_one(tmp_path):
+    data, out = attentionxml(tmp_path), tmp_path / "out"
+    convert(data, [tmp_path], out)
+    with pytest.raises(InputError, match=r"is there already; choose another folder, or allow"):
+        convert(data, [tmp_path], out)
+    record = json.loads((out / "conversion.json").read_text())
+    assert (record["set"], record["version"]) == ("wiki10-31k", "attentionxml")
+    record["files"].append("labels.tsv")
+    (out / "conversion.json").write_text(json.dumps(record))
+    (out / "labels.tsv").write_text("names of another set\n")
+    (out / "notes.txt").write_text("mine\n")
+    convert(data, [tmp_path], out, overwrite=True)
+    assert {path.name for path in out.iterdir()} == {
+        "train.jsonl", "test.jsonl", "conversion.json", "notes.txt",
+    }  # fmt: skip
 
 
 def test_unknown_names_are_told():

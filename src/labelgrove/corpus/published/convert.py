@@ -2,14 +2,15 @@
 
 Texts become ``train.jsonl``, ``test.jsonl`` and, where there is such a part, ``valid.jsonl``, with
 ``labels.tsv`` where labels have names. Features are words for nobody, so they become
-``train.svm`` and ``test.svm``, which linear models read.
+``train.svm`` and ``test.svm``, which linear models read. ``conversion.json`` says what the files
+were made of; only files that it lists are ever replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -17,14 +18,17 @@ from typing import NamedTuple
 from labelgrove.core.durability import make_folders
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.core.files import COMPRESSIONS, lines
+from labelgrove.core.json_files import as_json
 from labelgrove.core.progress import Progress, Silent
-from labelgrove.core.storage import writing_file
+from labelgrove.core.storage import write_text, writing_file
 from labelgrove.core.wording import several
 from labelgrove.corpus.base import Corpus
 from labelgrove.corpus.lshtc import LshtcTexts
 from labelgrove.corpus.published.versions import DataPart, DataSet, DataVersion
 from labelgrove.corpus.rcv1 import Rcv1
 from labelgrove.corpus.repository import FeatureLines, RawTexts
+
+RECORD = "conversion.json"
 
 Found = Mapping[str, Path]
 """Files by name, without the suffix of a compression."""
@@ -87,7 +91,8 @@ def convert(
         Where progress is shown; None for nowhere.
     """
     chosen, found = _version(data, sources, version)
-    _check_free(chosen, out, overwrite)
+    before = _earlier(out)
+    _check_free(chosen, out, before, overwrite)
     shown = progress or Silent()
     checksums = {
         name: _checksum(path)
@@ -117,6 +122,11 @@ def convert(
         if not set(checksums) & set(chosen.checksums):
             differs += _other_numbers(chosen, documents, labels)
         _refuse(data, chosen, differs, any_version)  # before any file takes its place
+        record = {"set": data.name, "version": chosen.name, "sha256": checksums}
+        record |= {"files": sorted(file.name for file in written), "differs": differs}
+        write_text(out / RECORD, as_json(record))
+    for name in before - {file.name for file in written}:
+        (out / name).unlink(missing_ok=True)
     return Converted(chosen, tuple(written), documents, len(labels.all), checksums, tuple(differs))
 
 
@@ -173,11 +183,31 @@ def _all_files(sources: Sequence[Path]) -> Iterator[Path]:
         yield from sorted(source.iterdir()) if source.is_dir() else [source]
 
 
-def _check_free(version: DataVersion, out: Path, overwrite: bool) -> None:
-    """Refuse to replace files that are there."""
-    names = [f"{part.name}{_suffix(version)}" for part in version.parts] + ["labels.tsv"]
-    for name in names:
-        if (out / name).exists() and not overwrite:
+def _earlier(out: Path) -> set[str]:
+    """Return the names of files that an earlier conversion wrote."""
+    if not (out / RECORD).exists():
+        return set()
+    try:
+        names = json.loads((out / RECORD).read_text("utf-8"))["files"]
+        return {name for name in names if Path(name).name == name}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{out / RECORD} is no record of a conversion; choose another folder"
+        ) from error
+
+
+def _check_free(version: DataVersion, out: Path, earlier: Set[str], overwrite: bool) -> None:
+    """Refuse to replace files of an earlier conversion unasked, and others at all."""
+    names = {f"{part.name}{_suffix(version)}" for part in version.parts} | {"labels.tsv"}
+    for name in sorted(names | earlier):
+        if not (out / name).exists():
+            continue
+        if name not in earlier:
+            raise InputError(
+                f"{out / name} is there already, and no earlier conversion wrote it; choose "
+                "another folder"
+            )
+        if not overwrite:
             raise InputError(
                 f"{out / name} is there already; choose another folder, or allow overwriting "
                 "(--overwrite)"

@@ -100,6 +100,11 @@ class LabelObjective(Objective):
         return None if known is None or self._scores_start else plateau_above(known)
 
     @property
+    def measure(self) -> str:
+        """The metric by which weights are chosen on held-out documents."""
+        return self._measure
+
+    @property
     def n_validation(self) -> int:
         """Number of documents behind `score`."""
         return 0 if self._held is None else len(self._held[0])

@@ -62,6 +62,11 @@ class Objective(ABC):
         """Return how good the network is on held-out documents, or None without them."""
 
     @property
+    def measure(self) -> str:
+        """The name of what `score` returns, as training shows it."""
+        return "score"
+
+    @property
     @abstractmethod
     def n_validation(self) -> int:
         """Number of documents behind `score`."""
@@ -319,7 +324,7 @@ class _Trainer:
         }
         if score is not None:
             event["score"] = score
-            self.shown = {"validation": score}
+            self.shown = {f"validation {self._objective.measure}": score}
             standing.waited += 1
             if score > self._to_beat:
                 standing.best, standing.waited, standing.best_step = score, 0, standing.steps
