@@ -24,6 +24,7 @@ from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
 from labelgrove.cli.leaderboard import leaderboard
 from labelgrove.cli.learn import learn
+from labelgrove.cli.migrate import migrate
 from labelgrove.cli.models import models
 from labelgrove.cli.next import next_documents
 from labelgrove.cli.options import check_files, close_progress
@@ -104,6 +105,7 @@ for command in (
     compare,
     leaderboard,
     learn,
+    migrate,
     audit,
     retrain,
     next_documents,

@@ -24,6 +24,7 @@ def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved tagger.")],
     source: Annotated[Path, typer.Argument(metavar="TEST", help="Documents with labels.")],
     threshold: options.Threshold = "auto",
+    hierarchy: options.Hierarchy = None,
     at: Annotated[
         str, typer.Option(help="Places at which rankings are cut, separated by commas.")
     ] = "1,3,5",
@@ -48,6 +49,11 @@ def evaluate(
     ks = _places(at)
     json_file.check(json_to)
     options.check_output("--report", report)
+    if report is not None and hierarchy is not None:
+        raise typer.BadParameter(
+            "--report shows the labels that the threshold gives: leave out --hierarchy, or write "
+            "the scores with --json"
+        )
     if report is not None:
         need("matplotlib", "report", "--report")  # said before the work
     progress = options.open_progress(quiet)
@@ -58,7 +64,12 @@ def evaluate(
     with _ranking(cluster, folder, progress) as rank_batches:
         if report is None:
             scores = tagger.evaluate(
-                corpus, ks=ks, threshold=chosen, rank_batches=rank_batches, progress=progress
+                corpus,
+                ks=ks,
+                threshold=chosen,
+                hierarchy=hierarchy,
+                rank_batches=rank_batches,
+                progress=progress,
             )
         else:
             from labelgrove.report.assessment import assess
@@ -78,7 +89,8 @@ def evaluate(
         command = shlex.join(["labelgrove", *context.obj])
         options.write_output(report, evaluation_report(assessment, folder, command, progress))
     options.say_skipped(corpus)
-    record = evaluation_record(tagger, scores, folder=folder, test=source, threshold=chosen)
+    asked = {"threshold": chosen, "hierarchy": hierarchy}
+    record = evaluation_record(tagger, scores, folder=folder, test=source, **asked)
     json_file.write(json_to, record)  # before a reader of the tables can go away
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)

@@ -55,6 +55,14 @@ Threshold = Annotated[
         "recall=0.9 (such a share of the true labels is found)."
     ),
 ]
+Hierarchy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="closed|leaf",
+        help="What becomes of broader labels once threshold and k have chosen: closed gives all "
+        "labels above a given one too, leaf only the most specific ones.",
+    ),
+]
 
 
 def _checked_address(text: str | None) -> str | None:

@@ -65,6 +65,7 @@ def tag(
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Labels per document at most.", min=1)] = 5,
     threshold: options.Threshold = None,
+    hierarchy: options.Hierarchy = None,
     out: Out = None,
     out_format: Form = None,
     overwrite: Again = False,
@@ -103,9 +104,10 @@ def tag(
         tagger.set_threads(threads)
         with _opened(tagger, inputs, texts, reading, progress) as corpus:
             if out is None:
-                _print(tagger, corpus, k, chosen, progress)
+                _print(tagger, corpus, k, chosen, hierarchy, progress)
             else:
                 how = {"k": k, "threshold": chosen, "separator": reading.separator}
+                how["hierarchy"] = hierarchy
                 _write(tagger, corpus, Path(out), progress, overwrite=overwrite, **how)
         return
     from labelgrove.tagger.bulk import TagParts, one_by_one, tag_files
@@ -122,6 +124,7 @@ def tag(
             out,
             k=k,
             threshold=chosen,
+            hierarchy=hierarchy,
             form=out_format or "jsonl",
             reading=reading.arguments(),
             overwrite=overwrite,
@@ -192,7 +195,14 @@ def _opened(
         options.say_skipped(corpus)
 
 
-def _print(tagger: Tagger, corpus: Corpus, k: int, threshold: Any, progress: Progress) -> None:
+def _print(
+    tagger: Tagger,
+    corpus: Corpus,
+    k: int,
+    threshold: Any,
+    hierarchy: str | None,
+    progress: Progress,
+) -> None:
     """Tag documents, and print a line for each."""
     from labelgrove.tagger.bulk import numbered
     from labelgrove.tagger.bulk.writers import as_line
@@ -200,7 +210,8 @@ def _print(tagger: Tagger, corpus: Corpus, k: int, threshold: Any, progress: Pro
 
     if note := threshold_note(tagger.learned_, threshold):
         progress.say(note)
-    tagged = tagger.stream(numbered(corpus), k, threshold=threshold, progress=progress)
+    how: dict[str, Any] = {"threshold": threshold, "hierarchy": hierarchy}
+    tagged = tagger.stream(numbered(corpus), k, progress=progress, **how)
     for document, tags in tagged:
         sys.stdout.write(as_line(document.id, tags))
     sys.stdout.flush()

@@ -170,6 +170,32 @@ class Ranking:
         return hits
 
 
+def largest_pairs(
+    rows: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer[Any]],
+    scores: NDArray[np.float32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Return each pair of a row and a label once, with its largest score, by row and label.
+
+    Parameters
+    ----------
+    rows, labels, scores
+        Pairs with scores, each of shape (m,).
+
+    Examples
+    --------
+    >>> pairs = np.array([0, 0, 1]), np.array([3, 3, 2]), np.array([0.5, 1.0, 0.25])
+    >>> rows, labels, scores = largest_pairs(*pairs)
+    >>> labels.tolist(), scores.tolist()
+    ([3, 2], [1.0, 0.25])
+    """
+    order = np.lexsort((-scores, labels, rows))
+    owners, numbers = rows[order].astype(np.int64), labels[order].astype(np.int64)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (owners[1:] != owners[:-1]) | (numbers[1:] != numbers[:-1])
+    return owners[first], numbers[first], scores[order][first]
+
+
 def true_pairs(
     Y: csr_array, documents: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]
 ) -> NDArray[np.bool_]:

@@ -18,9 +18,11 @@ VALUES = {  # options with a value, and the arguments that take it
     "--cluster": "run=Run(workers=...)",
     "--encoding": "encoding",
     "--format": "format",
+    "--hierarchy": "hierarchy",
     "--id-field": "id",
     "--labels": "vocabulary",
     "--labels-field": "labels",
+    "--map": "mapping",
     "--matrix": "matrix",
     "--merge": "merge",
     "--model": "model",
@@ -42,7 +44,7 @@ FLAGS = {
     "--skip-bad": "on_bad='skip'",
 }
 # what stands behind an option in a message: a placeholder, a number, or the name of an encoding
-VALUE = r"[A-Z]{2,}\b|\d[\w.]*|auto\b|windows-\d+|utf-\d+"
+VALUE = r"[A-Z]{2,}\b|\d[\w.]*|auto\b|closed\b|leaf\b|windows-\d+|utf-\d+"
 OPTION = re.compile(rf"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)(?: ({VALUE}))?(?![\w=-])")
 # both ways already: "(resume=False; --overwrite without --resume)"
 BOTH = re.compile(r"(\b\w+=[\w.]+)[,;] --[a-z-]+(?: without --[a-z-]+)?")

@@ -25,6 +25,7 @@ from labelgrove.evaluation.curves import PrecisionRecall, precision_recall
 from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
 from labelgrove.evaluation.held_out import HeldOutPlaces, ThresholdOutcome
+from labelgrove.evaluation.hierarchical import hierarchical_counts, hierarchical_scores
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.promises import Promise, promise_precision, promise_recall
@@ -41,7 +42,7 @@ from labelgrove.evaluation.resampling import LOWER_IS_BETTER, additive, check_me
 from labelgrove.evaluation.runs import compare_runs
 from labelgrove.evaluation.score_tables import MethodRanks, MethodTest, rank_methods
 from labelgrove.evaluation.scored_ranking import ScoredRanking, score_ranking
-from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document
+from labelgrove.evaluation.scores import evaluate, labels_in_use, per_document, set_scores
 from labelgrove.evaluation.sets import Counts, counts_by_document, counts_by_label
 from labelgrove.evaluation.significance import (
     Difference,
@@ -100,6 +101,8 @@ __all__ = [
     "expected_calibration_error",
     "fit_calibration",
     "frequency_groups",
+    "hierarchical_counts",
+    "hierarchical_scores",
     "holm",
     "labels_in_use",
     "mean_curve",
@@ -118,6 +121,7 @@ __all__ = [
     "recall",
     "reliability",
     "score_ranking",
+    "set_scores",
     "tune_label_thresholds",
     "tune_threshold",
     "wilcoxon",

@@ -82,11 +82,25 @@ def evaluate(
             for k in depths:
                 gains = at_k.propensity_gains(scored, k, propensities, discounted=discounted)
                 values[f"{name}@{k}"] = _share(*gains)
-    given = as_decision(threshold).mask(ranking)
-    values |= averages(counts_by_label(scored, given))
-    values |= {name: float(of_sets(scored, given, name, width).mean()) for name in OF_SETS}
+    values |= set_scores(scored, as_decision(threshold).mask(ranking), width)
     values |= {f"coverage@{k}": at_k.coverage(scored, k) for k in depths}
     return values
+
+
+def set_scores(scored: ScoredRanking, given: NDArray[np.bool_], n_labels: int) -> dict[str, float]:
+    """Return the metrics of label sets, as `evaluate` names them.
+
+    Parameters
+    ----------
+    scored
+        A ranking with its hits, n documents.
+    given
+        Which places are given, shape (n, k).
+    n_labels
+        Number of labels that the Hamming loss is averaged over.
+    """
+    values = averages(counts_by_label(scored, given))
+    return values | {name: float(of_sets(scored, given, name, n_labels).mean()) for name in OF_SETS}
 
 
 def per_document(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from labelgrove.core import checks
 from labelgrove.core.errors import InputError
+from labelgrove.core.ranking import largest_pairs
 
 
 class IntLists(Sequence[tuple[int, ...]]):
@@ -104,6 +105,48 @@ def ancestors(parents: Sequence[tuple[int, ...]], i: int) -> tuple[int, ...]:
         near = list(dict.fromkeys(above))
         above_all.update(dict.fromkeys(near))
     return tuple(above_all)
+
+
+def above(
+    parents: IntLists,
+    rows: NDArray[np.integer],
+    concepts: NDArray[np.integer],
+    scores: NDArray[np.floating],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Return what stands above the concepts of some rows, each pair once, by row and number.
+
+    Parameters
+    ----------
+    parents
+        Of each concept; numbers from their length on have none.
+    rows, concepts, scores
+        Pairs of a row and a concept with a score, each of shape (m,).
+
+    Returns
+    -------
+    rows, concepts, scores
+        Pairs of a row and an ancestor, with the largest score of the concepts below it in that
+        row, each of shape (pairs,).
+
+    Examples
+    --------
+    >>> parents = IntLists.of([(1,), (2,), ()])
+    >>> above(parents, np.array([0, 0]), np.array([0, 1]), np.array([0.2, 0.5]))[1].tolist()
+    [1, 2]
+    """
+    near = np.asarray(rows, np.int64), np.asarray(concepts, np.int64), scores.astype(np.float32)
+    found = [tuple(part[:0] for part in near)]
+    while len(near[0]):
+        known = near[1] < len(parents)
+        lists = parents.taken(near[1][known])
+        lengths = np.diff(lists.offsets)
+        near = largest_pairs(
+            np.repeat(near[0][known], lengths),
+            lists.indices.astype(np.int64),
+            np.repeat(near[2][known], lengths),
+        )
+        found.append(near)
+    return largest_pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def check_acyclic(parents: IntLists, ids: Sequence[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from labelgrove.core.errors import InputError
@@ -16,11 +16,32 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 BASE = "http://relative.invalid/"  # stands before relative addresses while a file is parsed
 ENTITY = 256  # characters of an entity; the start of an address needs fewer
 CHUNK = 1 << 16
+TERMS = "http://purl.org/dc/terms/"
+DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
-def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str, Concept]:
-    """Return the concepts of a file's content, by address, in the order of their addresses.
+class SkosFile(NamedTuple):
+    """What a file holds.
+
+    Parameters
+    ----------
+    concepts
+        By address, in the order of their addresses.
+    retired
+        Addresses of what is ``owl:deprecated``, or has a ``dct:isReplacedBy``.
+    successors
+        For an address those that stand for it now: by ``dct:isReplacedBy``, else ``dct:replaces``,
+        else ``skos:exactMatch``.
+    """
+
+    concepts: dict[str, Concept]
+    retired: frozenset[str]
+    successors: Mapping[str, tuple[str, ...]]
+
+
+def read_skos(data: bytes, suffix: str, language: str, source: str) -> SkosFile:
+    """Return the concepts of a file's content, and what it says of those before them.
 
     A concept is what is said to be a ``skos:Concept``, or stands on a side of broader or
     narrower; in a file without any such statement, what has a prefLabel. What only another file
@@ -53,7 +74,7 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
                 return literals
         return []
 
-    return {
+    concepts = {
         address: Concept(
             name=next(iter(texts(node, "prefLabel")), address),
             parents=tuple(sorted(_address(parent, source) for parent in parents.get(node, ()))),
@@ -62,6 +83,36 @@ def read_skos(data: bytes, suffix: str, language: str, source: str) -> dict[str,
         )
         for address, node in sorted((_address(node, source), node) for node in nodes)
     }
+    return SkosFile(concepts, *_history(graph, rdflib))
+
+
+def _history(graph: Any, rdflib: Any) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
+    """Return which addresses are retired, and which stand for older ones now."""
+
+    def pairs(address: str) -> list[tuple[str, str]]:
+        return [
+            (str(first).removeprefix(BASE), str(other).removeprefix(BASE))
+            for first, other in graph.subject_objects(rdflib.URIRef(address))
+            if isinstance(first, rdflib.URIRef)
+        ]
+
+    said = [(old, new) for old, new in pairs(TERMS + "isReplacedBy")]
+    flagged = {old for old, value in pairs(DEPRECATED) if value.lower() in ("true", "1")}
+    retired = frozenset(flagged | {old for old, _ in said})
+    alike = pairs(SKOS + "exactMatch")
+    ways = (
+        said,
+        [(old, new) for new, old in pairs(TERMS + "replaces")],
+        [*alike, *((second, first) for first, second in alike)],
+    )
+    successors: dict[str, tuple[str, ...]] = {}
+    for way in ways:
+        found: dict[str, set[str]] = {}
+        for old, new in way:
+            if old != new and old not in successors:
+                found.setdefault(old, set()).add(new)
+        successors |= {old: tuple(sorted(new)) for old, new in found.items()}
+    return retired, successors
 
 
 def _parsed(rdflib: Any, data: bytes, form: str, source: str) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +45,10 @@ class Vocabulary:
         The file, for messages.
     by_name
         Whether a label of the data that is not an id may be a name.
+    retired
+        Ids that are not to be used any more, as SKOS files say; some may be concepts.
+    successors
+        Ids that stand for older ones now, which may be retired or gone.
 
     Examples
     --------
@@ -58,6 +62,8 @@ class Vocabulary:
     concepts: dict[str, Concept]
     source: str = field(default="the vocabulary", compare=False)
     by_name: bool = field(default=True, compare=False)
+    retired: frozenset[str] = field(default=frozenset(), compare=False)
+    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for key, concept in self.concepts.items():
@@ -67,6 +73,15 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.concepts)
+
+    def in_use(self) -> Vocabulary:
+        """Return the vocabulary without the concepts that are retired."""
+        kept = {key: each for key, each in self.concepts.items() if key not in self.retired}
+        concepts = {
+            key: replace(each, parents=tuple(above for above in each.parents if above in kept))
+            for key, each in kept.items()
+        }
+        return replace(self, concepts=concepts)
 
 
 def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vocabulary:
@@ -101,8 +116,8 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
         return _read_table(path)
     from labelgrove.labels.skos import read_skos
 
-    concepts = read_skos(content(path), kind, language, str(path))
-    return Vocabulary(concepts, str(path))
+    found = read_skos(content(path), kind, language, str(path))
+    return Vocabulary(found.concepts, str(path), retired=found.retired, successors=found.successors)
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:

@@ -34,14 +34,14 @@ Intervals = Mapping[str, Interval]
 def intervals(assessment: Assessment) -> dict[str, Interval]:
     """Return each score, and those of the curves by k, with its interval.
 
-    Coverage is no sum over documents and has none.
+    Coverage is no sum over documents and has none; hierarchical metrics are shown without.
     """
     scored = assessment.scored
     listed = {*map(str, _listed(assessment)), ""}
     names = [
         name
         for name in assessment.scores
-        if not name.startswith("coverage") and name.partition("@")[2] in listed
+        if not name.startswith(("coverage", "hierarchical")) and name.partition("@")[2] in listed
     ]
     names += [f"{metric}@{k}" for metric in CURVES for k in _ks(assessment)]
     parts = additive(

@@ -80,7 +80,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         _spend(request, sum(map(text_weight, texts)))
         queue = taggers.queue(asked.model)
         served = queue.served  # a reload meanwhile changes nothing
-        answer = queue.tag(served, texts, asked.k, asked.threshold)
+        answer = queue.tag(served, texts, asked.k, asked.threshold, asked.hierarchy)
         results = await _in_time(answer, limits.seconds)
         note = threshold_note(served.tagger.learned_, asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""

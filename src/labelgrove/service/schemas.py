@@ -92,6 +92,11 @@ class TagRequest(Strict):
         "decides), precision=0.9 (such a share of the labels is right) or recall=0.9 (such a "
         "share of the true labels is found); null for none.",
     )
+    hierarchy: Literal["closed", "leaf"] | None = Field(
+        None,
+        description="What becomes of broader labels: closed gives all labels above a given one "
+        "too, leaf gives a label only where none below it is given; null changes nothing.",
+    )
     model: Model = ""
 
     @model_validator(mode="after")

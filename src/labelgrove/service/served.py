@@ -31,11 +31,12 @@ FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or r
 
 
 class Tagging(NamedTuple):
-    """Texts to be tagged: so many labels each, with this threshold."""
+    """Texts to be tagged: so many labels each, with this threshold and way with broader ones."""
 
     texts: Sequence[str]
     k: int
     threshold: float | str | None
+    hierarchy: str | None = None
 
 
 class Explaining(NamedTuple):
@@ -122,7 +123,7 @@ class Served:
         for number, question in enumerate(questions):
             try:
                 if isinstance(question, Tagging):
-                    depth = needed_depth(self.tagger.learned_, question.k, question.threshold)
+                    depth = needed_depth(self.tagger.learned_, *question[1:])
                     together.setdefault(depth, []).append((number, question))
                 else:
                     answers[number] = self._explain(question)
@@ -150,7 +151,7 @@ class Served:
         start = 0
         for number, each in asked:
             end = start + len(each.texts)
-            rows = name_tags(self.tagger.learned_, ranking[start:end], each.k, each.threshold)
+            rows = name_tags(self.tagger.learned_, ranking[start:end], *each[1:])
             answers[number] = b",".join(map(self._result, rows))
             start = end
 

@@ -92,13 +92,18 @@ class TaggerQueue:
         self._waiting = metrics.waiting.labels(served.name)
 
     async def tag(
-        self, served: Served, texts: Sequence[str], k: int, threshold: float | str | None
+        self,
+        served: Served,
+        texts: Sequence[str],
+        k: int,
+        threshold: float | str | None,
+        hierarchy: str | None = None,
     ) -> bytes:
         """Return the results of texts as JSON; many texts make way for others in between."""
         results = []
         for part, weight in _parts(texts, self._settings.batch):
             slow = max(map(len, part)) >= SLOW
-            asked = Asked(served, Tagging(part, k, threshold))
+            asked = Asked(served, Tagging(part, k, threshold, hierarchy))
             results.append(await self._ask(asked, weight, slow=slow))
         return b",".join(results)
 

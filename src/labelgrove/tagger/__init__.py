@@ -9,6 +9,7 @@ from labelgrove.tagger.explaining import (
     SimilarDocument,
     explained,
 )
+from labelgrove.tagger.migrating import Migration
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
 from labelgrove.tagger.state import FittedState
@@ -20,6 +21,7 @@ __all__ = [
     "FittedState",
     "LabelWord",
     "LabelWords",
+    "Migration",
     "Reasons",
     "Scores",
     "SimilarDocument",

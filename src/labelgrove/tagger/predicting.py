@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
+from labelgrove.tagger.given import given_labels
 from labelgrove.tagger.state import FittedState
-from labelgrove.tagger.thresholds import decide
 
 
 def column_names(learned: FittedState) -> tuple[str, ...]:
@@ -20,7 +20,9 @@ def column_names(learned: FittedState) -> tuple[str, ...]:
     return tuple(learned.labels.ids[: learned.labels.n_labels])
 
 
-def predicted(learned: FittedState, ranking: Ranking, threshold: float | str) -> Any:
+def predicted(
+    learned: FittedState, ranking: Ranking, threshold: float | str, hierarchy: str | None = None
+) -> Any:
     """Return the labels with at least a threshold, in the form that those of the training had.
 
     Parameters
@@ -29,7 +31,7 @@ def predicted(learned: FittedState, ranking: Ranking, threshold: float | str) ->
         With the labels that the ranking numbers.
     ranking
         Of n texts, calibrated.
-    threshold
+    threshold, hierarchy
         As for `Tagger.tag`.
 
     Returns
@@ -37,12 +39,11 @@ def predicted(learned: FittedState, ranking: Ranking, threshold: float | str) ->
     list of lists of label ids, best first; or zeros and ones, shape (n, L), int8: a csr array
     where the training had a sparse matrix, a numpy array where it had a dense one.
     """
-    given = decide(learned, threshold).mask(ranking)
+    given = given_labels(learned, ranking, ranking.k, threshold, hierarchy)
     if learned.columns is None:
         ids = learned.labels.ids
-        rows = zip(ranking.labels, given, strict=True)
-        return [[ids[i] for i in labels[kept].tolist()] for labels, kept in rows]
-    Y = _in_columns(learned, ranking, given, np.ones(ranking.labels.shape, np.int8))
+        return [[ids[label] for label, _ in given.row(row)] for row in range(len(given))]
+    Y = _in_columns(learned, given, np.ones(given.labels.shape, np.int8))
     return Y.toarray() if learned.columns.dense else Y
 
 
@@ -51,21 +52,19 @@ def probabilities(learned: FittedState, ranking: Ranking) -> Any:
 
     A csr array, or a numpy array where the training had a dense matrix.
     """
-    found = _in_columns(learned, ranking, ranking.labels >= 0, ranking.scores)
+    found = _in_columns(learned, ranking, ranking.scores)
     return found.toarray() if learned.columns is not None and learned.columns.dense else found
 
 
-def _in_columns(
-    learned: FittedState, ranking: Ranking, given: NDArray[np.bool_], values: NDArray[Any]
-) -> csr_array:
-    """Return values of the given labels as csr, its columns those of `column_names`."""
+def _in_columns(learned: FittedState, ranking: Ranking, values: NDArray[Any]) -> csr_array:
+    """Return values of the ranked labels as csr, its columns those of `column_names`."""
     names, space = column_names(learned), learned.labels
     columns = np.full(len(space), -1, np.int32)  # of a label; -1 for one that is no column
     for column, name in enumerate(names):
         if name in space:
             columns[space.index(name)] = column
     numbers = columns[ranking.labels]
-    given = given & (numbers >= 0)
+    given = (ranking.labels >= 0) & (numbers >= 0)
     offsets = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
     shape = (len(ranking), len(names))
     found = csr_array((values[given], numbers[given], offsets), shape=shape)

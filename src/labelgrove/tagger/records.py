@@ -18,7 +18,13 @@ Place = str | os.PathLike[str]
 
 
 def evaluation_record(
-    tagger: Tagger, scores: Scores, *, folder: Place, test: Place, threshold: float | str
+    tagger: Tagger,
+    scores: Scores,
+    *,
+    folder: Place,
+    test: Place,
+    threshold: float | str,
+    hierarchy: str | None = None,
 ) -> dict[str, Any]:
     """Return the record of a scoring, as ``labelgrove evaluate --json`` writes it.
 
@@ -32,8 +38,8 @@ def evaluation_record(
         Where it is saved.
     test
         What it was scored on.
-    threshold
-        As it was asked for.
+    threshold, hierarchy
+        As they were asked for.
     """
     least = tagger.decision(threshold).threshold
     return {
@@ -48,6 +54,7 @@ def evaluation_record(
             "choice": threshold,
             "value": None if isinstance(least, np.ndarray) else least,
         },
+        "hierarchy": hierarchy,
         "by_threshold": [each._asdict() for each in scores.by_threshold],
     }
 

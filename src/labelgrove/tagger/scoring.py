@@ -22,17 +22,27 @@ from labelgrove.evaluation import (
     ThresholdOutcome,
     capped_rows,
     evaluate,
+    hierarchical_scores,
     labels_in_use,
+    score_ranking,
+    set_scores,
 )
 from labelgrove.evaluation.held_out import TABLE
 from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.tagger import batches
+from labelgrove.tagger.given import given_labels
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import decide, threshold_note
 from labelgrove.text.copies import text_hash
 
 # ranks batches of texts to a depth; gives the number of each and its ranking, in any order
 RankBatches: TypeAlias = Callable[[Iterable[list[str]], int], Iterable[tuple[int, Ranking]]]
+
+
+HIERARCHY_NOTES = {
+    "closed": "and all labels above these (--hierarchy closed); rankings stay as they are",
+    "leaf": "but for labels above another of these (--hierarchy leaf); rankings stay as they are",
+}
 
 
 class Scores(dict[str, float]):
@@ -132,6 +142,7 @@ def score_corpus(
     *,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float | str = "auto",
+    hierarchy: str | None = None,
     counted: LabelSpace | None = None,
     rank_batches: RankBatches | None = None,
     progress: Progress | None = None,
@@ -145,7 +156,7 @@ def score_corpus(
     ----------
     learned, corpus, rank_batches, progress
         As of `rank_corpus`, which is asked for as many labels as the metrics need.
-    ks, threshold, counted
+    ks, threshold, hierarchy, counted
         As of `evaluate_ranking`; ``counted`` also numbers the true labels.
 
     Returns
@@ -164,7 +175,14 @@ def score_corpus(
         progress=progress,
     )
     seconds = time.monotonic() - started
-    score = partial(evaluate_ranking, learned, ks=ks, threshold=threshold, counted=counted)
+    score = partial(
+        evaluate_ranking,
+        learned,
+        ks=ks,
+        threshold=threshold,
+        hierarchy=hierarchy,
+        counted=counted,
+    )
     scores = score(ranking, Y)
     scores.seconds = seconds
     if (known := learned.are_learned(hashes)) is not None:
@@ -191,9 +209,12 @@ def evaluate_ranking(
     *,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float | str = "auto",
+    hierarchy: str | None = None,
     counted: LabelSpace | None = None,
 ) -> Scores:
     """Return the metrics of what `rank_corpus` returned.
+
+    Where labels have parents, hierarchical precision, recall and F1 are among them.
 
     Parameters
     ----------
@@ -207,20 +228,30 @@ def evaluate_ranking(
         Depths at which rankings are cut.
     threshold
         From which probability on a label counts as given; as for `Tagger.tag`.
+    hierarchy
+        Whether broader labels are given too, or left out; as for `Tagger.tag`.
     counted
         The label space whose counts tell for PSP how rare labels are, and whose labels the
         Hamming loss is over; that of ``learned`` by default.
     """
     space, decision = learned.labels, decide(learned, threshold)
     whole = counted or space
+    n_labels = labels_in_use(Y, whole.n_labels)
     values = evaluate(
         Y, ranking, ks=ks, threshold=decision,
-        propensities=whole.propensities(n_columns=Y.shape[1]),
-        n_labels=labels_in_use(Y, whole.n_labels),
+        propensities=whole.propensities(n_columns=Y.shape[1]), n_labels=n_labels,
     )  # fmt: skip
+    if len(whole.parents.indices):
+        given = given_labels(learned, ranking, ranking.k, threshold, hierarchy)
+        if hierarchy is not None:
+            values |= set_scores(score_ranking(Y, given), given.labels >= 0, n_labels)
+        every = Decision(top=max(given.k, 1))
+        values |= hierarchical_scores(Y, given, whole.parents, every)
     notes = [
         f"precision, recall and F1 count labels with a probability of at least {_told(decision)}"
     ]
+    if hierarchy is not None:
+        notes.append(HIERARCHY_NOTES[hierarchy])
     if capped := capped_rows(ranking, decision, space.n_labels):
         notes.append(
             f"{several(capped, 'document')} may have more than {ranking.k} labels above the "

@@ -38,6 +38,7 @@ from labelgrove.tagger.inputs import (
     as_vocabulary,
 )
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
+from labelgrove.tagger.migrating import Migration, migrate, read_map
 from labelgrove.tagger.predicting import column_names, predicted, probabilities
 from labelgrove.tagger.promises import Workload, is_promise
 from labelgrove.tagger.scoring import (
@@ -284,6 +285,40 @@ class Tagger(Configured):
         again = copy(self) if seed is None else self.with_seed(seed)
         return again.fit(corpus, vocabulary=vocabulary, run=run)
 
+    def migrate(
+        self,
+        vocabulary: VocabularyLike,
+        mapping: str | os.PathLike[str] | Mapping[str, Sequence[str]] | None = None,
+    ) -> tuple[Self, Migration]:
+        """Return a tagger under a new version of its vocabulary, and what became of its labels.
+
+        Nothing is trained, and this tagger stays as it is. Labels are matched by id. A label that
+        several old ones became has the largest of their scores; the labels that an old one was
+        split into all have its score; one that is gone is never given any more.
+
+        Parameters
+        ----------
+        vocabulary
+            The new version, or a file of it. SKOS files tell by ``owl:deprecated``,
+            ``dct:isReplacedBy``, ``dct:replaces`` and ``skos:exactMatch`` what became of ids.
+        mapping
+            The new ids of old ones, or a table of them, which win over the vocabulary.
+
+        Examples
+        --------
+        >>> from labelgrove.labels import Concept, Vocabulary
+        >>> tagger = Tagger("knn", validation=0).fit(["a red car", "a tin"], [["car"], ["tin"]])
+        >>> newer = Vocabulary({"v1": Concept("Vehicles"), "tin": Concept("Cans")})
+        >>> migrated, changes = tagger.migrate(newer, {"car": ["v1"]})
+        >>> [tag.name for tag in migrated.tag("a red car", k=1)], changes.renumbered
+        (['Vehicles'], (('car', 'v1'),))
+        """
+        newer = as_vocabulary(vocabulary)
+        assert newer is not None
+        pairs = read_map(mapping) if isinstance(mapping, str | os.PathLike) else mapping
+        learned, migration = migrate(self._learned(), newer, pairs)
+        return copy(self)._take(learned), migration
+
     def with_seed(self, seed: int) -> Self:
         """Return an unfitted tagger that differs from this one by its seed, and the model's."""
         again = self.fresh()
@@ -334,14 +369,21 @@ class Tagger(Configured):
 
     @overload  # a text is an iterable of texts too
     def tag(  # type: ignore[overload-overlap]
-        self, texts: str, k: int = 5, *, threshold: Threshold = None
+        self, texts: str, k: int = 5, *, threshold: Threshold = None, hierarchy: str | None = None
     ) -> list[Tag]: ...
 
     @overload
-    def tag(self, texts: Texts, k: int = 5, *, threshold: Threshold = None) -> list[list[Tag]]: ...
+    def tag(
+        self, texts: Texts, k: int = 5, *, threshold: Threshold = None, hierarchy: str | None = None
+    ) -> list[list[Tag]]: ...
 
     def tag(
-        self, texts: str | Texts, k: int = 5, *, threshold: Threshold = None
+        self,
+        texts: str | Texts,
+        k: int = 5,
+        *,
+        threshold: Threshold = None,
+        hierarchy: str | None = None,
     ) -> list[Tag] | list[list[Tag]]:
         """Return the best labels of a text, or of each of several.
 
@@ -358,13 +400,20 @@ class Tagger(Configured):
             ``"precision=0.9"``: only labels so sure that 90% of them are right, and
             ``"recall=0.9"``: enough labels to find 90% of the true ones, both on new documents
             and with 90% confidence (other shares work alike). None for no limit.
+        hierarchy
+            What becomes of broader labels once threshold and ``k`` have chosen, where the labels
+            have parents. ``"closed"``: all labels above a chosen one are given too, which may make
+            more than ``k``; such a label has its own score or that of the best one below it,
+            whichever is larger. ``"leaf"``: a label is not given where one below it is, so that
+            only the most specific ones stay. None changes nothing.
 
         Returns
         -------
         list of Tag
             Best first; a list of such lists for an iterable of texts.
         """
-        tagged = self._tags([texts] if isinstance(texts, str) else texts, k, threshold)
+        many = [texts] if isinstance(texts, str) else texts
+        tagged = self._tags(many, k, threshold, hierarchy)
         return next(tagged) if isinstance(texts, str) else list(tagged)
 
     def stream(
@@ -373,13 +422,14 @@ class Tagger(Configured):
         k: int = 5,
         *,
         threshold: Threshold = None,
+        hierarchy: str | None = None,
         progress: ProgressLike = None,
     ) -> Iterator[tuple[Document, list[Tag]]]:
         """Tag any number of documents in batches, in constant memory.
 
         A document without text gets no labels; at the end it is said how many there are.
-        ``k`` and ``threshold`` are those of `tag`; ``progress=True`` counts what is tagged, and
-        tells at the end what a promise such as ``"precision=0.9"`` left to people.
+        ``k``, ``threshold`` and ``hierarchy`` are those of `tag`; ``progress=True`` counts what is
+        tagged, and tells at the end what a promise such as ``"precision=0.9"`` left to people.
         """
         total = len(documents) if isinstance(documents, Sized) else None
         said = as_progress(progress)
@@ -388,7 +438,7 @@ class Tagger(Configured):
         with said.task("tagging", total) as shown:
             for batch in batches.of_documents(documents):
                 texts = [document.text for document in batch]
-                tagged = [*self._tags(texts, k, threshold)]
+                tagged = [*self._tags(texts, k, threshold, hierarchy)]
                 for i, text in enumerate(texts):
                     if not text.strip():
                         tagged[i], empty = [], empty + 1
@@ -403,10 +453,12 @@ class Tagger(Configured):
         if workload is not None:
             said.say(workload.summary())
 
-    def _tags(self, texts: Texts, k: int, threshold: Threshold) -> Iterator[list[Tag]]:
+    def _tags(
+        self, texts: Texts, k: int, threshold: Threshold, hierarchy: str | None
+    ) -> Iterator[list[Tag]]:
         learned = self._learned()
-        ranking = learned.rank(as_texts(texts), needed_depth(learned, k, threshold))
-        return name_tags(learned, ranking, k, threshold)
+        depth = needed_depth(learned, k, threshold, hierarchy)
+        return name_tags(learned, learned.rank(as_texts(texts), depth), k, threshold, hierarchy)
 
     def decision(self, threshold: float | str) -> Decision:
         """Return which labels are given with a threshold: a number or a name, as for `tag`."""
@@ -477,7 +529,9 @@ class Tagger(Configured):
 
     # --- predicting ---------------------------------------------------------------------------
 
-    def predict(self, texts: Texts, *, threshold: float | str = "auto") -> Any:
+    def predict(
+        self, texts: Texts, *, threshold: float | str = "auto", hierarchy: str | None = None
+    ) -> Any:
         """Return the labels of each of n texts, in the form that those of the training had.
 
         Parameters
@@ -486,6 +540,8 @@ class Tagger(Configured):
             An iterable of texts, a corpus or a table.
         threshold
             As for `tag`. A text is given at most its best 100 labels.
+        hierarchy
+            As for `tag`.
 
         Returns
         -------
@@ -494,8 +550,8 @@ class Tagger(Configured):
         array after a dense one.
         """
         learned = self._learned()
-        decide(learned, threshold)  # an invalid one raises an error before the work
-        return predicted(learned, self.rank(texts, RANKING_DEPTH), threshold)
+        needed_depth(learned, 1, threshold, hierarchy)  # an invalid one raises an error first
+        return predicted(learned, self.rank(texts, RANKING_DEPTH), threshold, hierarchy)
 
     def predict_proba(self, texts: Texts, k: int = RANKING_DEPTH) -> Any:
         """Return the probabilities of the best k labels of each of n texts, shape (n, L).
@@ -542,6 +598,7 @@ class Tagger(Configured):
         label_names: Iterable[Any] | None = None,
         ks: tuple[int, ...] = (1, 3, 5),
         threshold: float | str = "auto",
+        hierarchy: str | None = None,
         labels_of: Tagger | None = None,
         rank_batches: RankBatches | None = None,
         progress: ProgressLike = None,
@@ -561,6 +618,9 @@ class Tagger(Configured):
         threshold
             From which probability on a label counts as given, for precision, recall and F1; as for
             `tag`.
+        hierarchy
+            As for `tag`: the sets of labels that precision, recall and F1 score. Metrics at k score
+            the ranking, which stays as it is.
         labels_of
             Another tagger, whose labels count too: both are scored over the labels of both, and
             PSP goes by the larger count of a label, so that the scores of both can be compared.
@@ -569,8 +629,8 @@ class Tagger(Configured):
         progress
             True shows how it goes; or where that is shown.
         """
-        self.decision(threshold)  # an invalid one raises an error before the work
         learned, progress = self._learned(), as_progress(progress)
+        needed_depth(learned, 1, threshold, hierarchy)  # an invalid one raises an error first
         corpus = as_more(learned, texts, labels, label_names)
         counted = None if labels_of is None else beside(self.labels_, labels_of.labels_)
         _, _, scores = score_corpus(
@@ -578,6 +638,7 @@ class Tagger(Configured):
             corpus,
             ks=ks,
             threshold=threshold,
+            hierarchy=hierarchy,
             counted=counted,
             rank_batches=rank_batches,
             progress=progress,

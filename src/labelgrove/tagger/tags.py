@@ -1,4 +1,4 @@
-"""From a ranking to tags: which of the ranked labels a text is given, by id and name."""
+"""From a ranking to tags: the labels that a text is given, by id and name."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Iterator
 
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Tag
+from labelgrove.tagger.given import check_hierarchy, given_labels
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import PER_LABEL, decide
 
 
-def needed_depth(learned: FittedState, k: int, threshold: float | str | None) -> int:
+def needed_depth(
+    learned: FittedState, k: int, threshold: float | str | None, hierarchy: str | None = None
+) -> int:
     """Return how many labels must be ranked for `name_tags` to give the best k.
 
-    An invalid threshold raises an error here, before anything is ranked.
+    An invalid threshold or hierarchy raises an error here, before anything is ranked.
     """
+    check_hierarchy(learned, hierarchy, threshold)
     if threshold is not None:
         decide(learned, threshold)
     # with thresholds of their own, labels behind the best k may be given instead of these
@@ -22,7 +26,11 @@ def needed_depth(learned: FittedState, k: int, threshold: float | str | None) ->
 
 
 def name_tags(
-    learned: FittedState, ranking: Ranking, k: int, threshold: float | str | None
+    learned: FittedState,
+    ranking: Ranking,
+    k: int,
+    threshold: float | str | None,
+    hierarchy: str | None = None,
 ) -> Iterator[list[Tag]]:
     """Yield the tags of each row of a ranking, best first.
 
@@ -32,15 +40,10 @@ def name_tags(
         With the labels that the ranking numbers, and the thresholds.
     ranking
         Calibrated, with at least ``needed_depth(learned, k, threshold)`` labels a row.
-    k, threshold
+    k, threshold, hierarchy
         As for `Tagger.tag`.
     """
     ids, names = learned.labels.ids, learned.labels.names
-    decision = None if threshold is None else decide(learned, threshold)
-    given = ranking.labels >= 0 if decision is None else decision.mask(ranking)
-    for row, kept in enumerate(given):
-        labels, scores = ranking.labels[row, kept][:k], ranking.scores[row, kept][:k]
-        yield [
-            Tag(ids[label], names[label], score)
-            for label, score in zip(labels.tolist(), scores.tolist(), strict=True)
-        ]
+    given = given_labels(learned, ranking, k, threshold, hierarchy)
+    for row in range(len(given)):
+        yield [Tag(ids[label], names[label], score) for label, score in given.row(row)]

@@ -39,7 +39,7 @@ class Identity:
         The checksum of the tagger's manifest.
     inputs
         Paths and URLs, in their order.
-    form, k, threshold, reading
+    form, k, threshold, reading, hierarchy
         The settings.
     """
 
@@ -50,6 +50,7 @@ class Identity:
     k: int
     threshold: float | str | None
     reading: Mapping[str, Any]
+    hierarchy: str | None = None
 
 
 @dataclass(frozen=True)

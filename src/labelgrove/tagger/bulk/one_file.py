@@ -68,6 +68,7 @@ def tag_file(
     *,
     k: int = 5,
     threshold: Any = None,
+    hierarchy: str | None = None,
     separator: str | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -85,7 +86,7 @@ def tag_file(
         The documents, opened with ``labelled=False``.
     out
         The file; its suffix says its form, as `labelgrove.corpus.row_writers.KINDS` lists them.
-    k, threshold
+    k, threshold, hierarchy
         As for `Tagger.tag`.
     separator
         What stands between labels in a cell of a table; one that no label holds when None.
@@ -109,7 +110,8 @@ def tag_file(
         row_writer(temporary, layout, labels.columns, compression=out.suffix.lower()) as writer,
     ):
         read = _documents(corpus, waiting)
-        for _, tags in tagger.stream(read, k, threshold=threshold, progress=shown):
+        how: dict[str, Any] = {"threshold": threshold, "hierarchy": hierarchy}
+        for _, tags in tagger.stream(read, k, progress=shown, **how):
             writer.write(waiting.popleft(), labels.values(tags))
             documents += 1
     return TaggedFile(documents, tuple(labels.columns))

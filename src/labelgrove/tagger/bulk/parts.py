@@ -41,7 +41,7 @@ class PartTask:
         Of which run the part is.
     form
         How tags are written: a name of `labelgrove.tagger.bulk.writers.WRITERS`.
-    k, threshold
+    k, threshold, hierarchy
         As for `Tagger.tag`.
     reading
         Keyword arguments of `read_corpus` that win over how the tagger's own files were read.
@@ -55,6 +55,7 @@ class PartTask:
     k: int
     threshold: float | str | None
     reading: Mapping[str, Any]
+    hierarchy: str | None = None
 
 
 def tag_part(tagger: Tagger, task: PartTask, report: Report | None = None) -> PartResult:
@@ -122,7 +123,8 @@ def _write(
     rows = _documents(corpus, path)
     documents, reported = 0, time.monotonic()
     with writer(target, task.form) as tagged, suppress(EmptyCorpusError):
-        for document, tags in tagger.stream(rows, task.k, threshold=task.threshold):
+        how: dict[str, Any] = {"threshold": task.threshold, "hierarchy": task.hierarchy}
+        for document, tags in tagger.stream(rows, task.k, **how):
             tagged.write(document.id, tags)
             documents += 1
             if report is not None and time.monotonic() - reported > SECONDS:

@@ -89,6 +89,7 @@ def tag_files(
     *,
     k: int = 5,
     threshold: float | str | None = None,
+    hierarchy: str | None = None,
     form: str = "jsonl",
     reading: Mapping[str, Any] | None = None,
     overwrite: bool = False,
@@ -107,7 +108,7 @@ def tag_files(
         Paths, URLs and patterns of files, as `read_corpus` reads them.
     out
         The folder of the parts, or its URL. One of another run is refused.
-    k, threshold
+    k, threshold, hierarchy
         As for `Tagger.tag`.
     form
         ``"jsonl"``, ``"csv"`` or ``"parquet"``.
@@ -126,7 +127,7 @@ def tag_files(
     check_form(form)
     shown = progress or Silent()
     saved = _load(folder, threads, require_signature, shown)
-    needed_depth(saved.tagger.learned_, k, threshold)  # an invalid threshold is an error here
+    needed_depth(saved.tagger.learned_, k, threshold, hierarchy)  # raises for an invalid one
     sources = find_inputs(inputs)
     if note := threshold_note(saved.tagger.learned_, threshold):
         shown.say(note)
@@ -141,12 +142,13 @@ def tag_files(
         k,
         threshold,
         {name: str(each) if isinstance(each, Path) else each for name, each in settings.items()},
+        hierarchy,
     )
     results = TaggedFolder(open_result_folder(place), form)
     with results.folder.held():
         run, finished = results.look(identity, sources, overwrite=overwrite)
         tasks = [
-            PartTask(number, source, place, run, form, k, threshold, settings)
+            PartTask(number, source, place, run, form, k, threshold, settings, hierarchy)
             for number, source in enumerate(sources)
             if number not in finished
         ]
