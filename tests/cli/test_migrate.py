@@ -6,6 +6,7 @@ import pytest
 
 from command_line import called, fails
 from labelgrove import Tagger
+from labelgrove.labels import Concept, Vocabulary
 from stand_ins import Recalling
 
 pytestmark = pytest.mark.usefixtures("stand_ins_installed")
@@ -18,6 +19,15 @@ NEW = "id\tname\tparents\nc1\tCars\tv\nv\tVehicles\nrail\tRail transport\tv\ns2\
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("migrate") / "old"
     Tagger(Recalling(), validation=0).fit(TEXTS, LABELS).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def subjects(saved):
+    """A tagger whose labels have parents: an old tram is below a train."""
+    concepts = {each: Concept(each) for each in ("c1", "s1", "t1")} | {"t2": Concept("t2", ("t1",))}
+    folder = saved.parent / "subjects"
+    Tagger.load(saved).migrate(Vocabulary(concepts))[0].save(folder)
     return folder
 
 
@@ -36,10 +46,13 @@ def test_a_new_version_makes_a_new_folder(saved, newer, tmp_path):
     before, pairs, out = contents(saved), tmp_path / "map.tsv", tmp_path / "new"
     pairs.write_text("t1\trail\nt2\trail\ns1\ts2\n")
     done = called(
-        "migrate", saved, newer, "--map", pairs, "--out", out, "--json", tmp_path / "told.json"
-    )
+        "migrate", saved, newer, "--map", pairs, "--out", out, "--json", tmp_path / "told.json",
+        "--report", tmp_path / "told.html",
+    )  # fmt: skip
     assert contents(saved) == before
     assert "t1, t2 -> rail" in done.stdout
+    page = (tmp_path / "told.html").read_text()
+    assert '<th scope="row">Rail transport (rail)</th><td>t1; t2</td>' in page.replace("\n", "")
     assert "s1 -> s2" in done.stdout
     told = json.loads((tmp_path / "told.json").read_text())
     assert told["migration"]["counts"] == {
@@ -74,3 +87,19 @@ def test_labels_without_parents_have_no_hierarchy(saved):
     told = fails("tag", saved, "--text", "a car", "--hierarchy", "closed")
     assert "--labels FILE" in told
     assert "closed, leaf" in fails("tag", saved, "--text", "a car", "--hierarchy", "open")
+
+
+def test_files_and_folders_are_tagged_so(subjects, tmp_path):
+    docs = tmp_path / "docs.csv"
+    docs.write_text("text\nan old tram\na fast ship\n")
+    how = ["-k", "1", "--hierarchy", "closed", "-q"]
+    lines = called("tag", subjects, docs, *how).stdout
+    given = [[each["label"] for each in json.loads(line)["labels"]] for line in lines.splitlines()]
+    assert given == [["t2", "t1"], ["s1"]]
+    called("tag", subjects, docs, *how, "--out", tmp_path / "parts")
+    assert (tmp_path / "parts" / "part-00000.jsonl").read_text() == lines
+    how[3] = "leaf"
+    told = fails("tag", subjects, docs, *how, "--out", tmp_path / "parts")
+    assert "hierarchy 'closed' instead of 'leaf'" in told
+    called("tag", subjects, docs, "-k", "1", "--hierarchy", "closed", "--out", tmp_path / "o.csv")
+    assert "t2;t1" in (tmp_path / "o.csv").read_text()

@@ -1,5 +1,7 @@
 """A model whose labels were translated ranks, explains and remembers under the new ones."""
 
+import shutil
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -8,7 +10,7 @@ from labelgrove.core.errors import DamagedError
 from labelgrove.core.storage import write_values
 from labelgrove.labels.hierarchy import IntLists
 from labelgrove.models.most_frequent import MostFrequent
-from labelgrove.models.relabelled import Relabelled, read_translated, relabelled
+from labelgrove.models.relabelled import TRANSLATION, Relabelled, read_model, relabelled
 from stand_ins import Recalling
 
 N = 200
@@ -74,17 +76,16 @@ def test_a_split_label_learns_each_part_for_itself():
     assert once.model_.n_labels_ == 2
 
 
-def test_a_translation_of_another_model_is_refused(model, tmp_path):
+def test_a_translation_that_does_not_fit_is_refused(model, tmp_path):
+    Relabelled(model, IntLists.of([(0,)] * N), 1).write(tmp_path)
+    found = read_model(tmp_path)
+    assert type(found) is Relabelled
+    assert found.rank(X, 1).labels[0, 0] == 0
     good = {"offsets": np.arange(N + 1), "targets": np.zeros(N, np.int32), "n_labels": 1}
-    assert read_translated(model, tmp_path / "none") is model
-    for number, bad in enumerate(
-        ({"offsets": np.arange(N)}, {"targets": np.full(N, 1, np.int32)}, {"n_labels": 2})
-    ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        write_values(folder, good | bad)
+    for bad in ({"offsets": np.arange(N)}, {"targets": np.ones(N, np.int32)}, {"n_labels": 2}):
+        shutil.rmtree(tmp_path / TRANSLATION)
+        write_values(tmp_path / TRANSLATION, good | bad)
         with pytest.raises(DamagedError):
-            read_translated(model, folder)
-    (tmp_path / "good").mkdir()
-    write_values(tmp_path / "good", good)
-    assert read_translated(model, tmp_path / "good").rank(X, 1).labels[0, 0] == 0
+            read_model(tmp_path)
+    shutil.rmtree(tmp_path / TRANSLATION)
+    assert type(read_model(tmp_path)) is MostFrequent

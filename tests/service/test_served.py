@@ -8,6 +8,7 @@ import pytest
 from labelgrove import Tagger
 from labelgrove.core import manifest
 from labelgrove.core.errors import DamagedError, LabelgroveError, UnknownNameError
+from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models import MODELS
 from labelgrove.service import served as module
 from labelgrove.service.problems import ProblemError
@@ -57,6 +58,19 @@ def test_each_question_has_its_own_answer(served):
     assert json.loads(deep)["labels"][:2] == two[0]["labels"]
     assert json.loads(last) == two[1]
     assert json.loads(explanation)["label"] == "fruit"
+
+
+def test_broader_labels_are_given_too_where_asked_for(served, tmp_path):
+    vocabulary = Vocabulary({"cat": Concept("Cats", ("pet",)), "pet": Concept("Pets")})
+    texts, labels = ["a cat purrs", "a cat", "many pets"], [["cat"], ["cat"], ["pet"]]
+    tagger = Tagger("most-frequent", validation=0).fit(texts, labels, vocabulary=vocabulary)
+    tagger.save(tmp_path / "own")
+    own = Served("own", str(tmp_path / "own"), Settings((("own", ""),), (None,)))
+    plain, closed = own.answer([Tagging(["a"], 1, None), Tagging(["a"], 1, None, "closed")])
+    given = [[each["label"] for each in json.loads(answer)["labels"]] for answer in (plain, closed)]
+    assert given == [["cat"], ["cat", "pet"]]
+    (refused,) = served.answer([Tagging(["a"], 1, None, "closed")])
+    assert "knows no hierarchy" in str(refused)
 
 
 def test_one_that_fails_in_a_batch_fails_alone(served, monkeypatch):

@@ -48,6 +48,7 @@ def test_closed_gives_what_is_above_with_the_larger_score():
     rows = [(POODLE, 0.8), (CAR, 0.6), (PET, 0.3), (THING, 0.1)]
     found = given(rows, 5, 0.5, "closed")
     # living beings are a concept without documents: passed over, but what is above it is not
+    assert found[0] == (POODLE, 0.8)  # of equal scores what was chosen comes first
     assert sorted(found) == [
         (ANIMAL, 0.8), (CAR, 0.6), (DOG, 0.8), (PET, 0.8), (POODLE, 0.8), (THING, 0.8),
     ]  # fmt: skip

@@ -135,6 +135,16 @@ def test_the_result_is_a_tagger_like_any_other(migrated, tmp_path):
     assert fresh.tag("tram", k=1)[0].name == "Streetcars"
 
 
+@pytest.mark.usefixtures("stand_ins_installed")
+def test_a_migrated_tagger_is_combined_and_saved(tagger, migrated, tmp_path):
+    after, _ = migrated
+    both = Tagger.combine([after, tagger])
+    both.save(tmp_path / "both")
+    loaded = Tagger.load(tmp_path / "both")
+    assert loaded.tag("boat river", k=2) == both.tag("boat river", k=2)
+    assert {tag.label for tag in loaded.tag("boat river", k=2)} == set(at("vessel", "boat"))
+
+
 def test_a_second_version_on_top_of_the_first(migrated):
     after, _ = migrated
     concepts = {"v": Concept("Vessels"), "http://v/car": Concept("Cars")}

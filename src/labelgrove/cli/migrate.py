@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +35,13 @@ def migrate(
     ] = None,
     overwrite: options.Overwrite = False,
     json_to: json_file.Option = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page with all lists to this HTML file.")
+    ] = None,
     require_signature: options.RequireSignature = None,
     quiet: options.Quiet = False,
+    *,
+    context: typer.Context,
 ) -> None:
     """Carry a new version of the vocabulary over to a tagger, without training.
 
@@ -48,6 +54,7 @@ def migrate(
     from labelgrove.tagger import Tagger, training_record
 
     json_file.check(json_to)
+    options.check_output("--report", report)
     check_apart(folder, out, "migrate")
     storage.check_free(out, overwrite=overwrite)
     progress = options.open_progress(quiet)
@@ -56,6 +63,12 @@ def migrate(
     after.save(out, overwrite=overwrite, progress=progress)
     record = training_record(after, out) | {"migration": migration.record()}
     json_file.write(json_to, record)
+    if report is not None:
+        from labelgrove.report.migration import migration_page
+
+        command = shlex.join(["labelgrove", *context.obj])
+        made = migration_page(migration, before.labels_, after.labels_, str(vocabulary), command)
+        options.write_output(report, made)
     if migration.warning:
         warn(migration.warning)
     if json_file.alone(json_to):
@@ -67,4 +80,6 @@ def migrate(
             "labels were merged, split or removed, so precision=... and recall=... promise nothing "
             "any more: train again, or use Tagger.calibrate"
         )
+    if report is not None:
+        show(f"written to {report}")
     show(f"saved to {out}")

@@ -26,6 +26,7 @@ from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration
 from labelgrove.models.members import own_context, own_views
 from labelgrove.models.registry import MODELS
+from labelgrove.models.relabelled import read_model
 
 PLACES = 100  # labels that each partner names
 
@@ -283,7 +284,7 @@ class Consensus(Classifier):
         folder: Path, number: int, values: Mapping[str, Any], n_labels: int
     ) -> Partner:
         """Return one partner of a folder, whose values were read."""
-        model = MODELS.read(folder / f"partner{number}")
+        model = read_model(folder / f"partner{number}")
         with checks.reading(folder):
             name = f"labels{number}"
             labels = checks.array(name, values[name], np.int32, (model.n_labels_,))

@@ -17,7 +17,9 @@ from labelgrove.core.features import Features
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking, largest_pairs
 from labelgrove.core.types import Explanation, FitContext, ViewSpec
 from labelgrove.labels.hierarchy import IntLists
+from labelgrove.models.registry import MODELS
 
+TRANSLATION = "translation"
 SPARE = 32  # labels that are ranked beyond those asked for, as some are gone or merged
 
 
@@ -25,8 +27,8 @@ class Relabelled(Classifier):
     """Ranks with a fitted model and translates its labels.
 
     The score of a new label is the largest of the model's labels that became it. It stands in for
-    the model: it has its name and settings, a fresh one is a fresh model, and its folder holds the
-    model alone, so that whoever saves it also calls `write_translation`.
+    the model: it has its name and settings, and a fresh one is a fresh model. Its folder is the
+    model's with the translation inside, so whoever may find one there calls `read_model`.
 
     Parameters
     ----------
@@ -67,6 +69,10 @@ class Relabelled(Classifier):
 
     def __repr__(self) -> str:
         return f"Relabelled({self.model_!r})"
+
+    def for_parts(self, X: Features, Y: csr_array) -> Self:
+        """Return an unfitted model in the shape of the fitted one."""
+        return self.model_.for_parts(X, Y)  # type: ignore[return-value]
 
     def views(self) -> dict[str, ViewSpec]:
         """Return the model's views."""
@@ -162,18 +168,16 @@ class Relabelled(Classifier):
     # --- saving ---------------------------------------------------------------------------------
 
     def write(self, folder: Path) -> None:
-        """Write the model, not the translation."""
+        """Write the model, and what its labels have become."""
         self.model_.write(folder)
-
-    def write_translation(self, folder: Path) -> None:
-        """Write what the model's labels have become."""
         targets = self.targets_
         values = {"offsets": targets.offsets, "targets": targets.indices}
-        storage.write_values(folder, {**values, "n_labels": self.n_labels_})
+        storage.write_values(folder / TRANSLATION, {**values, "n_labels": self.n_labels_})
 
 
-def read_translated(model: Classifier, folder: Path) -> Classifier:
-    """Return a model with the translation of a folder; as it is where there is no such folder."""
+def read_model(place: Path) -> Classifier:
+    """Return the model of a folder, with the translation of its labels if there is one."""
+    model, folder = MODELS.read(place), place / TRANSLATION
     if not folder.is_dir():
         return model
     values = storage.read_values(folder)

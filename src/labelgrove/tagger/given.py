@@ -81,18 +81,21 @@ def _reordered(ranking: Ranking, order: NDArray[np.intp]) -> Ranking:
 
 
 def _closed(learned: FittedState, chosen: Ranking, ranking: Ranking) -> Ranking:
-    """Return the chosen labels with all labels above them."""
+    """Return the chosen labels with all labels above them; the chosen come first among equals."""
     rows, labels, scores = _pairs(chosen)
     more_rows, more, more_scores = above(learned.labels.parents, rows, labels, scores)
     known = more < learned.labels.n_labels  # what no document has is no label, what is above may be
-    width = len(learned.labels)
-    rows, labels = np.concatenate([rows, more_rows[known]]), np.concatenate([labels, more[known]])
-    scores = np.concatenate([scores, more_scores[known]])
+    more_rows, more, more_scores = more_rows[known], more[known], more_scores[known]
     own_rows, own, own_scores = _pairs(ranking)  # of broader labels that were not chosen, too
-    wanted = np.isin(own_rows * width + own, rows * width + labels)
-    rows = np.concatenate([rows, own_rows[wanted]])
-    labels = np.concatenate([labels, own[wanted]])
-    return _each_once(rows, labels, np.concatenate([scores, own_scores[wanted]]), len(chosen))
+    width = len(learned.labels)
+    wanted = np.isin(own_rows * width + own, more_rows * width + more)
+    found = largest_pairs(
+        np.concatenate([rows, more_rows, own_rows[wanted]]),
+        np.concatenate([labels, more, own[wanted]]),
+        np.concatenate([scores, more_scores, own_scores[wanted]]),
+    )
+    added = ~np.isin(found[0] * width + found[1], rows * width + labels)
+    return _ranked(*found, added, len(chosen))
 
 
 def _leaves(learned: FittedState, chosen: Ranking) -> Ranking:
@@ -101,7 +104,8 @@ def _leaves(learned: FittedState, chosen: Ranking) -> Ranking:
     above_rows, broader, _ = above(learned.labels.parents, rows, labels, scores)
     width = len(learned.labels)
     kept = ~np.isin(rows * width + labels, above_rows * width + broader)
-    return _each_once(rows[kept], labels[kept], scores[kept], len(chosen))
+    added = np.zeros(np.count_nonzero(kept), np.bool_)
+    return _ranked(rows[kept], labels[kept], scores[kept], added, len(chosen))
 
 
 def _pairs(ranking: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
@@ -110,10 +114,17 @@ def _pairs(ranking: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     return rows, ranking.labels[rows, places].astype(np.int64), ranking.scores[rows, places]
 
 
-def _each_once(
-    rows: NDArray[np.int64], labels: NDArray[np.int64], scores: NDArray[np.float32], n: int
+def _ranked(
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    added: NDArray[np.bool_],
+    n: int,
 ) -> Ranking:
-    """Rank pairs of a row and a label, each with its largest score."""
-    rows, labels, scores = largest_pairs(rows, labels, scores)
-    most = int(np.bincount(rows, minlength=1).max())
-    return Ranking.from_pairs(rows, labels, scores, n, most)
+    """Return a ranking of n rows from pairs of a row and a label, each of shape (m,)."""
+    order = np.lexsort((labels, added, -scores, rows))
+    rows = rows[order]
+    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    found = Ranking.empty(n, int(places.max(initial=-1)) + 1)
+    found.labels[rows, places], found.scores[rows, places] = labels[order], scores[order]
+    return found

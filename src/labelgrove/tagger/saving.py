@@ -17,8 +17,7 @@ from labelgrove.corpus import MatrixColumns
 from labelgrove.corpus.remembered import check_reading
 from labelgrove.evaluation import Calibration, HeldOutPlaces
 from labelgrove.labels import LabelSpace
-from labelgrove.models import MODELS
-from labelgrove.models.relabelled import Relabelled, read_translated
+from labelgrove.models.relabelled import read_model
 from labelgrove.tagger.state import FittedState
 from labelgrove.text import FEATURIZERS
 
@@ -27,7 +26,6 @@ READING = "reading"
 TEXTS = "learned-texts"
 COLUMNS = "columns"
 HELD_OUT = "held-out"
-TRANSLATION = "translation"  # of the model's labels, after a migration
 PLACES = [field.name for field in fields(HeldOutPlaces)]
 
 
@@ -60,8 +58,6 @@ def save(
         for view, part in learned.featurizers.items():
             part.write(temporary / "features" / view)
         learned.model.write(temporary / "model")
-        if isinstance(learned.model, Relabelled):
-            learned.model.write_translation(temporary / TRANSLATION)
         storage.write_values(
             temporary / "calibration", {"x": learned.calibration.x, "y": learned.calibration.y}
         )
@@ -112,7 +108,7 @@ def _read(
     learned = FittedState(
         labels=LabelSpace.read(source / "labels"),
         featurizers={view: FEATURIZERS.read(source / "features" / view) for view in views},
-        model=read_translated(MODELS.read(source / "model"), source / TRANSLATION),
+        model=read_model(source / "model"),
         calibration=_read_calibration(source / "calibration"),
         thresholds=thresholds,
         reading=reading,
