@@ -56,7 +56,7 @@ def test_an_evaluation(trained, data, tmp_path, threshold):
     record, tagger = read(place), Tagger.load(trained)
     assert set(record) == {
         "labelgrove", "tagger", "model", "test", "documents", "labels", "scores", "notes",
-        "seconds", "size", "threshold", "by_threshold", "learned_texts",
+        "seconds", "size", "threshold", "hierarchy", "by_threshold", "learned_texts",
     }  # fmt: skip
     assert [each["threshold"] for each in record["by_threshold"]] == sorted(
         {0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1} | {record["threshold"]["value"]} - {None}, reverse=True

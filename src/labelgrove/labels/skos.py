@@ -96,7 +96,7 @@ def _history(graph: Any, rdflib: Any) -> tuple[frozenset[str], dict[str, tuple[s
             if isinstance(first, rdflib.URIRef)
         ]
 
-    said = [(old, new) for old, new in pairs(TERMS + "isReplacedBy")]
+    said = pairs(TERMS + "isReplacedBy")
     flagged = {old for old, value in pairs(DEPRECATED) if value.lower() in ("true", "1")}
     retired = frozenset(flagged | {old for old, _ in said})
     alike = pairs(SKOS + "exactMatch")
