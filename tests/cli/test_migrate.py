@@ -16,18 +16,23 @@ NEW = "id\tname\tparents\nc1\tCars\tv\nv\tVehicles\nrail\tRail transport\tv\ns2\
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
+def tagger():
+    return Tagger(Recalling(), validation=0).fit(TEXTS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def saved(tagger, tmp_path_factory):
     folder = tmp_path_factory.mktemp("migrate") / "old"
-    Tagger(Recalling(), validation=0).fit(TEXTS, LABELS).save(folder)
+    tagger.save(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def subjects(saved):
+def subjects(tagger, tmp_path_factory):
     """A tagger whose labels have parents: an old tram is below a train."""
     concepts = {each: Concept(each) for each in ("c1", "s1", "t1")} | {"t2": Concept("t2", ("t1",))}
-    folder = saved.parent / "subjects"
-    Tagger.load(saved).migrate(Vocabulary(concepts))[0].save(folder)
+    folder = tmp_path_factory.mktemp("subjects") / "tagger"
+    tagger.migrate(Vocabulary(concepts))[0].save(folder)
     return folder
 
 

@@ -313,7 +313,7 @@ class LabelSpace:
         try:
             return self._index[label]
         except KeyError:
-            raise UnknownNameError("label", label, self._near(label, self.ids)) from None
+            raise UnknownNameError("label", label, self.near(label, self.ids)) from None
 
     def lookup(self, text: str) -> list[int]:
         """Return the numbers of what has this id, else this name; `find` wants one, and hints."""
@@ -336,12 +336,12 @@ class LabelSpace:
             raise InputError(f"{text!r} is the name of several labels, give an id: {shown}{more}")
         if not numbers:
             known = dict.fromkeys([*self.names, *self.ids])
-            raise UnknownNameError("label", text, self._near(text, known), total=len(known))
+            raise UnknownNameError("label", text, self.near(text, known), total=len(known))
         return numbers[0]
 
     @staticmethod
-    def _near(text: str, known: Iterable[str]) -> list[str]:
-        """Return a few dozen candidates, since comparing a million texts in full takes minutes."""
+    def near(text: str, known: Iterable[str]) -> list[str]:
+        """Return a few dozen texts like ``text``: comparing a million in full takes minutes."""
         pairs = {text[i : i + 2] for i in range(len(text) - 1)} or {text}
         return heapq.nlargest(50, known, key=lambda name: sum(pair in name for pair in pairs))
 
@@ -372,7 +372,7 @@ class LabelSpace:
                 raise UnknownNameError(
                     f"label of document {len(rows)}",
                     label,
-                    self._near(label, self.ids[: self.n_labels]),
+                    self.near(label, self.ids[: self.n_labels]),
                 )
         return rows.to_csr(None if unseen == "append" else self.n_labels)
 

@@ -9,7 +9,7 @@ from labelgrove.tagger.explaining import (
     SimilarDocument,
     explained,
 )
-from labelgrove.tagger.migrating import Migration
+from labelgrove.tagger.migration import Migration
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
 from labelgrove.tagger.state import FittedState

@@ -38,7 +38,8 @@ from labelgrove.tagger.inputs import (
     as_vocabulary,
 )
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
-from labelgrove.tagger.migrating import Migration, migrate, read_map
+from labelgrove.tagger.migrating import migrate, read_map
+from labelgrove.tagger.migration import Migration
 from labelgrove.tagger.predicting import column_names, predicted, probabilities
 from labelgrove.tagger.promises import Workload, is_promise
 from labelgrove.tagger.scoring import (
