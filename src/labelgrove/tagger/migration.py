@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from labelgrove.core.reader_words import for_reader
 from labelgrove.labels import LabelSpace
 from labelgrove.labels.vocabulary import bare
 
@@ -54,7 +55,7 @@ class Migration:
         kept, total = len(self.became) - len(self.removed), len(self.became)
         if kept >= ENOUGH * total:
             return ""
-        return (
+        return for_reader(
             f"the new version covers only {kept:,} of {total:,} labels ({kept / total:.0%}), the "
             "others are never given any more: is it the same vocabulary? --map FILE may tell what "
             "became of them"

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
+from labelgrove.core.reader_words import for_reader
 from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import (
@@ -251,7 +252,7 @@ def evaluate_ranking(
         f"precision, recall and F1 count labels with a probability of at least {_told(decision)}"
     ]
     if hierarchy is not None:
-        notes.append(HIERARCHY_NOTES[hierarchy])
+        notes.append(for_reader(HIERARCHY_NOTES[hierarchy]))
     if capped := capped_rows(ranking, decision, space.n_labels):
         notes.append(
             f"{several(capped, 'document')} may have more than {ranking.k} labels above the "
