@@ -107,4 +107,4 @@ def test_files_and_folders_are_tagged_so(subjects, tmp_path):
     told = fails("tag", subjects, docs, *how, "--out", tmp_path / "parts")
     assert "hierarchy 'closed' instead of 'leaf'" in told
     called("tag", subjects, docs, "-k", "1", "--hierarchy", "closed", "--out", tmp_path / "o.csv")
-    assert "t2;t1" in (tmp_path / "o.csv").read_text()
+    assert "an old tram,t2; t1,0.25; 0.25" in (tmp_path / "o.csv").read_text()
