@@ -24,8 +24,39 @@ def schemas(tmp_path_factory):
     return found
 
 
-def operations(schema):
-    return {path: each for path, ways in schema["paths"].items() for each in ways.values()}
+ANNIF = {"400", "403", "404", "429", "503"}
+ANNIF_BODIES = {
+    "/v1/projects/{project_id}/suggest",
+    "/v1/projects/{project_id}/suggest-batch",
+    "/v1/projects/{project_id}/learn",
+    "/v1/detect-language",
+}
+
+
+def operations(schema, *, annif=False):
+    """Return our operations by path, or Annif's."""
+    every = {path: each for path, ways in schema["paths"].items() for each in ways.values()}
+    return {
+        path: each for path, each in every.items() if ("annif" in each.get("tags", ())) == annif
+    }
+
+
+def test_annifs_operations_have_its_answers(schemas):
+    plain, keyed = (operations(schema, annif=True) for schema in schemas)
+    assert plain.keys() == ANNIF_BODIES | {
+        *("/v1/", "/v1/vocabs", "/v1/projects", "/v1/projects/{project_id}"),
+    }
+    for path, each in plain.items():
+        body = path in ANNIF_BODIES
+        done = "204" if path.endswith("/learn") else "200"
+        expected = {done} | ANNIF | ({"413", "415"} if body else set())
+        assert set(each["responses"]) == expected
+        assert set(keyed[path]["responses"]) == expected | {"401"}
+        assert ("requestBody" in each) == body
+        if body:
+            assert set(each["responses"]["413"]["content"]) == {"text/plain"}
+            kind = "x-www-form-urlencoded" if path.endswith("/suggest") else "json"
+            assert set(each["requestBody"]["content"]) == {f"application/{kind}"}
 
 
 def test_every_answer_is_listed(schemas):

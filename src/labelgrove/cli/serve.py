@@ -57,6 +57,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    language: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Language of the taggers, as Annif's clients are told: en for all, NAME=fi for "
+            "one. Without it, the names of labels tell. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     api_keys: Annotated[
         Path | None,
         typer.Option(
@@ -170,6 +179,7 @@ def serve(
     from labelgrove.service.settings import (
         LOOPBACK,
         is_loopback,
+        languages_of,
         name_taggers,
         own_names,
         read_examples,
@@ -203,6 +213,7 @@ def serve(
         keys=read_keys(api_keys) if api_keys else (),
         examples=read_examples(examples) if examples else (),
         review=str(review.resolve()) if review else "",
+        languages=languages_of(taggers, language or ()),
         hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
         addresses=not allow_host and not near,
         signed_by=str(require_signature.resolve()) if require_signature else None,

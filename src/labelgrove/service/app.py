@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,9 +17,11 @@ from starlette.types import ASGIApp
 from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
+from labelgrove.service.annif import add_annif
+from labelgrove.service.answering import in_time, json_answer, spend
 from labelgrove.service.bodies import NOTES, HeldBytes, check_length, read
 from labelgrove.service.metrics import CONTENT_TYPE
-from labelgrove.service.middleware import SPEND, ServiceMiddleware
+from labelgrove.service.middleware import ServiceMiddleware
 from labelgrove.service.problems import ProblemError, answer_problems
 from labelgrove.service.reviewing import add_review
 from labelgrove.service.served import Served
@@ -30,11 +31,9 @@ from labelgrove.service.static import files
 from labelgrove.service.taggers import ServedTaggers, text_weight
 from labelgrove.tagger.thresholds import threshold_note
 
-T = TypeVar("T")
 OneText = TypeVar("OneText", schemas.ExplainRequest, schemas.FeedbackRequest)
 Handler = Callable[[Request], Awaitable[Response]]
 BY_PROXY = ("forwarded", "x-forwarded-for", "via")  # it speaks for others, from anywhere
-FOR_ONE = 10  # texts that a request may have to count once
 EXPLAINING = 10  # texts that cost as much as an explanation
 WATCH = 1.0  # seconds between two looks whether the supervisor is still there
 
@@ -55,6 +54,7 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
     tag = _tagging(app, taggers, held)
     _labels_and_models(app, taggers)
     add_review(app, taggers)
+    add_annif(app, taggers, held)
     healthz = _running(app, taggers)
     _page(app)
     openapi.complete(app, keyed=bool(settings.keys))
@@ -77,15 +77,15 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         texts = asked.all()
         request.scope[NOTES]["texts"] = texts
         check_length(limits, texts, "texts[{}]" if asked.texts else "text")
-        _spend(request, sum(map(text_weight, texts)))
+        spend(request, sum(map(text_weight, texts)))
         queue = taggers.queue(asked.model)
         served = queue.served  # a reload meanwhile changes nothing
         answer = queue.tag(served, texts, asked.k, asked.threshold, asked.hierarchy)
-        results = await _in_time(answer, limits.seconds)
+        results = await in_time(answer, limits.seconds)
         note = threshold_note(served.tagger.learned_, asked.threshold)
         notes = b',"notes":' + to_json([note]) if note else b""
         name = to_json(served.name)
-        return _json(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
+        return json_answer(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
 
     @app.post(
         "/v1/explain",
@@ -95,12 +95,12 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
     async def explain(request: Request) -> Response:
         """Tell which words of a text spoke for a label."""
         asked = await _read_one(request, schemas.ExplainRequest, limits, held)
-        _spend(request, EXPLAINING * text_weight(asked.text))
+        spend(request, EXPLAINING * text_weight(asked.text))
         queue = taggers.queue(asked.model)
         served = queue.served
         number = await asyncio.to_thread(served.number, asked.label)
         answer = queue.explain(served, asked.text, served.labels.ids[number])
-        return _json(await _in_time(answer, limits.seconds))
+        return json_answer(await in_time(answer, limits.seconds))
 
     @app.post(
         "/v1/feedback",
@@ -110,14 +110,14 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
     async def feedback(request: Request) -> Response:
         """Keep what is right about a text; it is on the disk when this answers."""
         asked = await _read_one(request, schemas.FeedbackRequest, limits, held)
-        _spend(request, text_weight(asked.text))
+        spend(request, text_weight(asked.text))
         queue = taggers.queue(asked.model)
         if queue.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
         served = queue.served
         record, new = await asyncio.to_thread(_feedback_record, served, asked)
-        await _in_time(queue.write(record), limits.seconds)
-        return _json(
+        await in_time(queue.write(record), limits.seconds)
+        return json_answer(
             to_json(
                 {
                     "model": served.name,
@@ -140,7 +140,7 @@ def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
         if sum(map(bool, (asked.q, asked.parent, asked.id))) > 1:
             raise ProblemError(409, "q, parent and id exclude each other: give one of them")
         served = taggers.queue(asked.model).served
-        return _json(await asyncio.to_thread(_label_list, served, asked))
+        return json_answer(await asyncio.to_thread(_label_list, served, asked))
 
     @app.get("/v1/models", response_model=schemas.ModelsAnswer, **openapi.operation())
     async def models(request: Request) -> Response:
@@ -151,7 +151,7 @@ def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
         ]
         told = {name: getattr(limits, name) for name in ("body", "texts", "length", "seconds")}
         offered = {"examples": taggers.settings.examples, "review": bool(taggers.settings.review)}
-        return _json(to_json({"models": cards, "limits": told, **offered}))
+        return json_answer(to_json({"models": cards, "limits": told, **offered}))
 
 
 def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:
@@ -169,12 +169,12 @@ def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:
         finally:
             if settings.supervisor:
                 os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
-        return _json(to_json({"reloaded": reloaded}))
+        return json_answer(to_json({"reloaded": reloaded}))
 
     @app.get("/healthz", response_model=schemas.Health)
     async def healthz(request: Request) -> Response:
         """Tell that the service answers."""
-        return _json(to_json({"status": "ok", "models": taggers.names}))
+        return json_answer(to_json({"status": "ok", "models": taggers.names}))
 
     @app.get("/metrics", response_class=Response, **openapi.operation(text=True))
     async def metrics(request: Request) -> Response:
@@ -242,13 +242,6 @@ async def _end_with(supervisor: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _spend(request: Request, weight: int) -> None:
-    """Count a request once for each ten texts, if the requests of clients are counted."""
-    spend = request.scope[NOTES].get(SPEND)
-    if spend is not None and weight > FOR_ONE:
-        spend(math.ceil(weight / FOR_ONE) - 1)
-
-
 async def _read_one(
     request: Request, kind: type[OneText], limits: Limits, held: HeldBytes
 ) -> OneText:
@@ -257,18 +250,6 @@ async def _read_one(
     request.scope[NOTES]["texts"] = [asked.text]
     check_length(limits, [asked.text])
     return asked
-
-
-async def _in_time(answer: Awaitable[T], seconds: float) -> T:
-    try:
-        async with asyncio.timeout(seconds):
-            return await answer
-    except TimeoutError:
-        raise ProblemError(
-            408,
-            f"there was no answer after {seconds:g} s: send fewer or shorter texts, or start the "
-            "service with a larger --timeout",
-        ) from None
 
 
 def _label_list(served: Served, asked: schemas.LabelQuery) -> bytes:
@@ -317,10 +298,6 @@ def _ids(served: Served, labels: list[str], allow_new: bool, new: list[str]) -> 
         except (UnknownNameError, ProblemError) as error:
             raise ProblemError(404, f"{error}; 'allow_new' takes it as a new one") from None
     return list(ids)
-
-
-def _json(body: bytes) -> Response:
-    return Response(body, media_type="application/json")
 
 
 def _is_near(request: Request) -> bool:

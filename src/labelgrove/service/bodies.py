@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -15,9 +16,11 @@ from labelgrove.service.settings import Limits
 
 Asked = TypeVar("Asked", bound=BaseModel)
 JSON = b"application/json"
+FORM = b"application/x-www-form-urlencoded"
 NOTES = "labelgrove"  # where a request's scope has what the middleware is to know of it
-HELD = "held"
+HELD, ROUTE = "held", "route"
 MOST_FIELDS = 50  # of a body; no request has nearly as many
+OWN_PAGES = ("same-origin", "none")  # what browsers say of a request that no other page makes
 
 
 class HeldBytes:
@@ -51,13 +54,8 @@ class HeldBytes:
 
 
 async def read(request: Request, kind: type[Asked], limits: Limits, held: HeldBytes) -> Asked:
-    """Return what a request asks for."""
-    packed = request.headers.get("content-encoding", "identity")
-    if packed.lower() != "identity":
-        raise ProblemError(415, f"send the body as it is, not as {packed[:50]!r}")
-    sent = request.headers.get("content-type", "").encode("latin-1")
-    if sent.partition(b";")[0].strip().lower() != JSON:
-        raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
+    """Return what a request asks for in JSON."""
+    _check_kind(request, JSON, "JSON, with the header 'Content-Type: application/json'")
     body = await _bytes(request, limits, held)
     try:
         value = from_json(body)
@@ -65,6 +63,44 @@ async def read(request: Request, kind: type[Asked], limits: Limits, held: HeldBy
         raise ProblemError(400, f"the body is not JSON in UTF-8: {error}") from None
     if isinstance(value, dict):
         _check_size(value, limits)
+    return _validated(kind, value)
+
+
+async def read_form(request: Request, kind: type[Asked], limits: Limits, held: HeldBytes) -> Asked:
+    """Return what a request asks for in the fields of a form; of a field given twice, the last.
+
+    A browser sends forms of any page without asking first. The middleware refuses them by their
+    header ``Origin``; here they are refused by ``Sec-Fetch-Site`` too.
+    """
+    if request.headers.get("sec-fetch-site", "none").lower() not in OWN_PAGES:
+        raise ProblemError(403, "pages of other origins may not ask")
+    _check_kind(request, FORM, f"a form, with the header 'Content-Type: {FORM.decode()}'")
+    body = await _bytes(request, limits, held)
+    return _validated(kind, await asyncio.to_thread(_fields, body))
+
+
+def _check_kind(request: Request, kind: bytes, wanted: str) -> None:
+    packed = request.headers.get("content-encoding", "identity")
+    if packed.lower() != "identity":
+        raise ProblemError(415, f"send the body as it is, not as {packed[:50]!r}")
+    sent = request.headers.get("content-type", "").encode("latin-1")
+    if sent.partition(b";")[0].strip().lower() != kind:
+        raise ProblemError(415, f"send {wanted}")
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except UnicodeDecodeError as error:
+        raise ProblemError(400, f"the form is not UTF-8: {error.reason}") from None
+    except ValueError:
+        raise ProblemError(400, f"the form has more than {MOST_FIELDS} fields") from None
+    return dict(pairs)
+
+
+def _validated(kind: type[Asked], value: Any) -> Asked:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -77,7 +113,7 @@ def _check_size(value: dict[str, Any], limits: Limits) -> None:
         raise ProblemError(422, f"the body has {len(value):,} fields, which is none of these")
     texts = value.get("texts")
     if isinstance(texts, list) and len(texts) > limits.texts:
-        raise _too_many(len(texts), limits)
+        raise too_many(len(texts), limits)
 
 
 async def _bytes(request: Request, limits: Limits, held: HeldBytes) -> bytes:
@@ -112,7 +148,8 @@ def _too_large(limits: Limits, size: str) -> ProblemError:
     )
 
 
-def _too_many(texts: int, limits: Limits) -> ProblemError:
+def too_many(texts: int, limits: Limits) -> ProblemError:
+    """Return the problem of a request with more texts than are taken."""
     return ProblemError(
         413,
         f"{texts:,} texts in one request, at most {limits.texts:,} are taken: send them in "

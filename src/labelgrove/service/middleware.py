@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from labelgrove.service.bodies import NOTES, HeldBytes
+from labelgrove.service.bodies import NOTES, ROUTE, HeldBytes
 from labelgrove.service.headers import HEADERS, UNKEPT
 from labelgrove.service.metrics import Metrics
 from labelgrove.service.problems import ProblemError, as_problem
@@ -187,7 +187,7 @@ class ServiceMiddleware:
 
     def _tell(self, scope: Scope, status: int, seconds: float, notes: dict[str, Any]) -> None:
         path = scope["path"]
-        route = path if path in self._routes else "other"
+        route = notes.get(ROUTE) or (path if path in self._routes else "other")
         counted = self._counted.get((route, status))
         if counted is None:
             counted = (

@@ -25,14 +25,26 @@ WITH_A_BODY = {
     "415": "Not JSON, or compressed.",
     "507": "The disk is full, so feedback was not kept.",
 }
+ANNIF = "annif"  # the tag of Annif's operations
+OF_ANNIF = {
+    "400": "Not a request, not by a name of this service, or a value that cannot be.",
+    "403": "Not allowed here.",
+    "404": "A project that is not known.",
+    "429": "Too many requests, or too many texts waiting.",
+    "503": "What this tagger cannot do, the disk is full, or the answer took too long.",
+}
+OF_ANNIF_WITH_A_BODY = {"415": "Not the kind of body that is wanted, or compressed."}
 KEYED = {"401": "No API key, or one that is not known."}
 
 
-def operation(body: type[BaseModel] | None = None, *, text: bool = False) -> dict[str, Any]:
+def operation(
+    body: type[BaseModel] | None = None, *, form: bool = False, text: bool = False
+) -> dict[str, Any]:
     """Return what a route is told beside its path: its body, or that it answers plain text."""
     told: dict[str, Any] = {}
     if body is not None:
-        content = {"application/json": {"schema": body.model_json_schema()}}
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
+        content = {kind: {"schema": body.model_json_schema()}}
         told["openapi_extra"] = {"requestBody": {"required": True, "content": content}}
     if text:
         told["responses"] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -63,7 +75,14 @@ def complete(app: FastAPI, *, keyed: bool) -> None:
 
 def _complete(method: dict[str, Any], *, keyed: bool) -> None:
     answers = method["responses"]
-    said = ALWAYS | (WITH_A_BODY if "requestBody" in method else {}) | (KEYED if keyed else {})
+    body, annif = "requestBody" in method, ANNIF in method.get("tags", ())
+    always, with_a_body = (OF_ANNIF, OF_ANNIF_WITH_A_BODY) if annif else (ALWAYS, WITH_A_BODY)
+    said = always | (with_a_body if body else {}) | (KEYED if keyed else {})
+    if annif:
+        answers.pop("422", None)  # FastAPI's own, which is a 400 there
+    if annif and body:
+        plain = {"text/plain": {"schema": {"type": "string"}}}
+        answers["413"] = {"description": WITH_A_BODY["413"], "content": plain}
     for status, description in said.items():
         content = {MEDIA_TYPE: {"schema": {"$ref": PROBLEM}}}
         answers[status] = {"description": description, "content": content}

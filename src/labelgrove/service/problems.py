@@ -68,6 +68,7 @@ class ProblemError(Exception):
     ) -> None:
         super().__init__(detail)
         self.status = status
+        self.title = HTTPStatus(status).phrase
         self.detail = detail
         self.errors = errors
         self.headers = dict(headers or {})
@@ -75,7 +76,7 @@ class ProblemError(Exception):
     def response(self) -> Response:
         """Return the answer."""
         body: dict[str, Any] = {
-            "title": HTTPStatus(self.status).phrase,
+            "title": self.title,
             "status": self.status,
             "detail": self.detail,
         }

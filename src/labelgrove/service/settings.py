@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 from collections.abc import Sequence
@@ -14,13 +15,14 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from labelgrove.core.errors import InputError
+from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.corpus import read_corpus
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHORTEST_KEY = 16  # characters
 EXAMPLES = 5  # texts that the page offers to try
 EXAMPLE = 500  # characters of one
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # as in BCP 47
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ class Settings:
         Texts that the page offers to try.
     review
         The review file that the page shows; empty for none.
+    languages
+        The language of each tagger, in the same order, as Annif's clients are told; empty where
+        the names of its labels tell.
     """
 
     taggers: tuple[tuple[str, str], ...]
@@ -130,6 +135,7 @@ class Settings:
     signed_by: str | None = None
     examples: tuple[str, ...] = ()
     review: str = ""
+    languages: tuple[str, ...] = ()
 
     def snapshot_place(self, name: str) -> str:
         """Return the place for snapshots of a tagger; empty for none."""
@@ -184,6 +190,31 @@ def name_taggers(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
             )
         folders_by_name[name] = folder
     return tuple(folders_by_name.items())
+
+
+def languages_of(taggers: Sequence[tuple[str, str]], given: Sequence[str]) -> tuple[str, ...]:
+    """Return the language of each tagger, given as ``CODE`` for all or ``NAME=CODE`` for one.
+
+    Examples
+    --------
+    >>> languages_of([("a", "models/a"), ("b", "models/b")], ["en", "b=fi"])
+    ('en', 'fi')
+    """
+    names = [name for name, _ in taggers]
+    every, by_name = "", {}
+    for each in given:
+        name, named, code = each.rpartition("=")
+        if not LANGUAGE.fullmatch(code):
+            raise InputError(
+                f"--language {each!r}: {code!r} is no code of a language such as en or pt-BR"
+            )
+        if not named:
+            every = code
+        elif name in names:
+            by_name[name] = code
+        else:
+            raise UnknownNameError("tagger in --language", name, names)
+    return tuple(by_name.get(name, every) for name in names)
 
 
 def is_loopback(host: str) -> bool:

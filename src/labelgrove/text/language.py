@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labelgrove.core.errors import UnknownNameError
+
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
@@ -77,6 +79,35 @@ def language_shares(texts: Iterable[str]) -> dict[str, float]:
         shares /= shares.sum()
     shares = belongs.mean(axis=0)
     return {codes[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+
+def candidate_scores(text: str, candidates: Sequence[str]) -> dict[str | None, float]:
+    """Return how probable each of some languages is for a text, the most probable first.
+
+    None stands for any other language, or none. All of them add up to 1.
+
+    Parameters
+    ----------
+    text
+        The text, of which the first 1,000 characters are looked at.
+    candidates
+        ISO 639-1 codes.
+
+    Examples
+    --------
+    >>> scores = candidate_scores("Ein Hund lief über die Straße nach Hause.", ["de", "fi"])
+    >>> max(scores, key=scores.get)
+    'de'
+    """
+    text = text[:CHARACTERS]
+    known = dict(_identifier().rank(text)) if text.strip() else {}
+    codes = {code for code in _identifier().labels if len(code) == 2}
+    for code in candidates:
+        if code not in codes:
+            raise UnknownNameError("language", code, sorted(codes))
+    scores: dict[str | None, float] = {code: float(known.get(code, 0)) for code in candidates}
+    scores[None] = max(0.0, 1 - sum(scores.values()))
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 @lru_cache(1)
