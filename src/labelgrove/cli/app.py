@@ -17,6 +17,7 @@ from labelgrove.cli.audit import audit
 from labelgrove.cli.check import check
 from labelgrove.cli.combine import combine
 from labelgrove.cli.compare import compare
+from labelgrove.cli.convert import convert
 from labelgrove.cli.data import convert_set, list_sets, show_set
 from labelgrove.cli.demo import demo
 from labelgrove.cli.doctor import doctor
@@ -97,6 +98,7 @@ for command in (
     demo,
     check,
     split,
+    convert,
     stats,
     train,
     tag,

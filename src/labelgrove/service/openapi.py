@@ -44,11 +44,23 @@ def operation(
     told: dict[str, Any] = {}
     if body is not None:
         kind = "application/x-www-form-urlencoded" if form else "application/json"
-        content = {kind: {"schema": body.model_json_schema()}}
+        schema = body.model_json_schema()
+        content = {kind: {"schema": _inlined(schema, schema.pop("$defs", {}))}}
         told["openapi_extra"] = {"requestBody": {"required": True, "content": content}}
     if text:
         told["responses"] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
     return told
+
+
+def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema with what it refers to in place of the references."""
+    if isinstance(part, list):
+        return [_inlined(each, definitions) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if reference := part.get("$ref"):
+        return _inlined(definitions[reference.rpartition("/")[2]], definitions)
+    return {name: _inlined(each, definitions) for name, each in part.items()}
 
 
 def complete(app: FastAPI, *, keyed: bool) -> None:
