@@ -23,6 +23,7 @@ NOT_RUN = {
     "downloads static vectors from the hub": 4,
     "goes on from a tagger of your own": 1,
     "it would listen on all addresses of the machine": 1,
+    "needs annif-client": 1,
     "needs an object store": 1,
     "needs records of several data sets": 1,
     "needs the extra neural, and takes minutes": 5,

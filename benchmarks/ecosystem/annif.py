@@ -156,7 +156,8 @@ def main() -> None:
             other = [ask(theirs, *each[1:]) for each in REQUESTS]
         faults = validated(annif, rows)
     learned = {text: document.labels for text, document in feedback.items()}
-    page = report(annif, told, learned, asks, rows, other, faults)
+    places = {annif, (asked.client or annif).absolute()}
+    page = report(places, told, learned, asks, rows, other, faults)
     asked.out.write_text(page, "utf-8")
     print(page)
 
@@ -187,13 +188,22 @@ def through_annif(folder: Path, annif: Path, address: str) -> dict[str, str]:
     """Return what an Annif project with the backend http says of a text, and of itself."""
     lines = ["name=Ours", "language=en", "backend=http", "vocab=small", "limit=3"]
     endpoint = f"endpoint={address}{P}/suggest"
-    (folder / "projects.cfg").write_text("\n".join(["[ours]", *lines, endpoint, ""]), "utf-8")
+    both = ["[both]", "name=Both", "language=en", "backend=ensemble", "vocab=small"]
+    config = ["[ours]", *lines, endpoint, *both, "sources=ours:1", ""]
+    (folder / "projects.cfg").write_text("\n".join(config), "utf-8")
+    documents = "".join(f"{text}\t<{URI}{name}>\n" for name, text in WORDS.items())
+    (folder / "documents.tsv").write_text(documents, "utf-8")
     command = annif / "bin/annif"
+    scored = run([command, "eval", "ours", "documents.tsv"], cwd=folder).splitlines()
     load = [command, "load-vocab", "small", "--language", "en", "vocab.tsv"]
     run(load, cwd=folder)
     return {
         "annif suggest ours": run([command, "suggest", "ours"], cwd=folder, stdin=TEXT),
         "annif show-project ours": run([command, "show-project", "ours"], cwd=folder),
+        "annif suggest both (ensemble)": run([command, "suggest", "both"], cwd=folder, stdin=TEXT),
+        "annif eval ours": "\n".join(
+            line for line in scored if line.startswith(("NDCG@5", "F1@5", "Documents"))
+        ),
     }
 
 
@@ -273,7 +283,7 @@ def run(command: list[Any], *more: str, cwd: Path | None = None, stdin: str = ""
 
 
 def report(
-    annif: Path,
+    places: set[Path],
     told: dict[str, Any],
     learned: dict[str, Any],
     asks: dict[str, str],
@@ -282,8 +292,9 @@ def report(
     faults: list[list[str]],
 ) -> str:
     """Return the page."""
-    freeze = run([annif / "bin/pip", "list", "--format", "freeze"])
-    versions = [line for line in freeze.splitlines() if line.startswith("annif")]
+    freezes = [run([place / "bin/pip", "list", "--format", "freeze"]) for place in places]
+    installed = "".join(freezes).splitlines()
+    versions = sorted({line for line in installed if line.startswith("annif")})
     lines = [
         "# Annif's clients and labelgrove serve",
         f"By `benchmarks/ecosystem/annif.py`, with {', '.join(versions)}.",

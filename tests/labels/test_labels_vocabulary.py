@@ -100,8 +100,8 @@ def test_bad_rows_are_named(tmp_path: Path, text: str, line: int, message: str) 
 def test_bad_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         read_vocabulary(tmp_path / "none.tsv")
-    with pytest.raises(UnknownNameError, match=r"v\.csv.*\.tsv"):
-        read_vocabulary(written(tmp_path / "v.csv", TABLE))
+    with pytest.raises(UnknownNameError, match=r"v\.json.*\.tsv"):
+        read_vocabulary(written(tmp_path / "v.json", TABLE))
     with pytest.raises(InputError, match="is empty"):
         read_vocabulary(written(tmp_path / "v.tsv", "\n"))
     (tmp_path / "bytes.tsv").write_bytes(b"a\tA\nb\t\xff\n")

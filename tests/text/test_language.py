@@ -1,6 +1,13 @@
 import pytest
 
-from labelgrove.text.language import detect_language, language_shares
+from labelgrove.core.errors import UnknownNameError
+from labelgrove.text.language import (
+    CODES,
+    _identifier,
+    candidate_scores,
+    detect_language,
+    language_shares,
+)
 
 TITLES = {
     "en": "The Old Man and the Sea|A history of the railways|Introduction to economics|Winter war|"
@@ -52,3 +59,17 @@ def test_the_order_of_texts_does_not_matter():
     texts = [title for code in ("en", "sv") for title in TITLES[code].split("|")]
     there, back = language_shares(texts), language_shares(texts[::-1])
     assert there == pytest.approx(back)
+
+
+def test_candidates_are_scored_beside_all_others():
+    scores = candidate_scores("Der Hund läuft über die Straße", ["fi", "de"])
+    assert next(iter(scores)) == "de"
+    assert set(scores) == {"de", "fi", None}
+    assert sum(scores.values()) == pytest.approx(1)
+    assert candidate_scores(" ", ["de"]) == {None: 1, "de": 0}
+    with pytest.raises(UnknownNameError, match="'zz'"):
+        candidate_scores("text", ["zz"])
+
+
+def test_the_codes_are_those_of_the_library():
+    assert list(CODES) == sorted(code for code in _identifier().labels if len(code) == 2)

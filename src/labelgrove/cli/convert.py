@@ -76,13 +76,14 @@ def convert(
     A label that is a MARC heading (650 _7 $a Solar energy $z Finland) becomes the concepts that
     the vocabulary names so.
     """
-    from labelgrove.labels.annif import SubjectFilter, read_annif_vocabulary, read_subjects
+    from labelgrove.labels import read_vocabulary
+    from labelgrove.labels.annif import SubjectFilter, read_subjects
     from labelgrove.tagger.converting import convert_documents
 
     json_file.check(json_to)
     if labels is None and language is not None:
         raise typer.BadParameter("--language chooses names of a vocabulary: give it by --labels")
-    vocabulary = None if labels is None else read_annif_vocabulary(labels, language=language)
+    vocabulary = None if labels is None else read_vocabulary(labels, language=language)
     keeps = SubjectFilter(
         None if include is None else read_subjects(include),
         None if exclude is None else read_subjects(exclude),

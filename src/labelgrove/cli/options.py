@@ -35,8 +35,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
     Path | None,
     typer.Option(
-        help="Names and hierarchy of the labels: a TSV, or SKOS (.ttl, .rdf). The documents may "
-        "have names in place of ids."
+        help="Names and hierarchy of the labels: a TSV, SKOS (.ttl, .rdf), or Annif's. The "
+        "documents may have names in place of ids."
     ),
 ]
 RequireSignature = Annotated[

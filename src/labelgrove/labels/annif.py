@@ -6,14 +6,13 @@ See https://github.com/NatLibFi/Annif/wiki/Subject-vocabulary-formats
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from labelgrove.core.errors import BadRowError, InputError
-from labelgrove.core.files import LINE, check_file, lines, suffix
-from labelgrove.labels.vocabulary import Concept, Vocabulary, bare, read_vocabulary
+from labelgrove.core.files import check_file, lines
+from labelgrove.labels.vocabulary import ONE_LABEL, Concept, Vocabulary, bare
 
 NAME = "label_"  # begins a column of names, before the code of their language
 FILES = ("subjects.ttl", "subjects.csv")  # of a folder in data/vocabs, the richer one first
@@ -21,36 +20,8 @@ PICKLED = "subjects.dump.gz"
 EVERY = "*"  # in a list of subjects: all of them
 
 
-def read_annif_vocabulary(
-    path: str | os.PathLike[str], *, language: str | None = None
-) -> Vocabulary:
-    """Read a vocabulary of Annif, or any other that `read_vocabulary` takes.
-
-    Beside those, it takes a folder of Annif's ``data/vocabs`` (``subjects.ttl``, or else
-    ``subjects.csv``), a CSV with the columns ``uri``, ``notation`` and ``label_en``, ``label_fi``,
-    ..., and a TSV of URIs in angle brackets, names and notations. Notations are left out; so are
-    subjects without a name in any language, which are what Annif calls deprecated.
-
-    Parameters
-    ----------
-    path
-        The file or folder.
-    language
-        The language of the names, where there are several: English, or the only one, when None.
-        A subject without a name in it has the first other one of its line.
-    """
-    path = Path(path)
-    if path.is_dir():
-        path = _file_of(path)
-    if suffix(path) == ".csv":
-        check_file(path)
-        return Vocabulary(dict(_csv_concepts(path, language)), str(path))
-    if suffix(path) == ".tsv" and _is_annif_table(path):
-        return Vocabulary(dict(_tsv_concepts(path)), str(path))
-    return read_vocabulary(path, language=language or "en")
-
-
-def _file_of(folder: Path) -> Path:
+def file_of(folder: Path) -> Path:
+    """Return the file to read of a folder of Annif's ``data/vocabs``."""
     for name in FILES:
         if (folder / name).exists():
             return folder / name
@@ -58,7 +29,17 @@ def _file_of(folder: Path) -> Path:
     raise InputError(f"{folder} has neither {' nor '.join(FILES)}{pickled}: name another file")
 
 
-def _csv_concepts(path: Path, language: str | None) -> Iterator[tuple[str, Concept]]:
+def csv_concepts(path: Path, language: str | None) -> Iterator[tuple[str, Concept]]:
+    """Yield the subjects of a CSV that have a name, by URI; notations are left out.
+
+    Parameters
+    ----------
+    path
+        The file, with the columns ``uri``, ``label_en``, ``label_fi``, ...
+    language
+        The language of the names: English, or the only one, when None. A subject without a name
+        in it has the first other one of its line.
+    """
     rows = csv.reader(_decoded(path), strict=True)
     columns = next(rows, [])
     codes = [name.removeprefix(NAME) for name in columns if name.startswith(NAME)]
@@ -87,7 +68,7 @@ def _csv_concepts(path: Path, language: str | None) -> Iterator[tuple[str, Conce
         raise BadRowError(f"this is no CSV: {error}", str(path), rows.line_num) from error
 
 
-def _is_annif_table(path: Path) -> bool:
+def is_annif_table(path: Path) -> bool:
     """Tell whether all lines are URIs in angle brackets, and no third cell names a parent."""
     uris, others = set(), []
     for line in _decoded(path):
@@ -101,19 +82,22 @@ def _is_annif_table(path: Path) -> bool:
     return bool(uris) and not any(bare(each) in uris for cell in others for each in cell.split("|"))
 
 
-def _tsv_concepts(path: Path) -> Iterator[tuple[str, Concept]]:
+def tsv_concepts(path: Path) -> Iterator[tuple[str, Concept]]:
+    """Yield the subjects of a TSV that have a name, by URI; notations are left out."""
     seen: set[str] = set()
     for number, line in enumerate(_decoded(path), 1):
+        if not line.strip():
+            continue
         uri, *rest = (cell.strip() for cell in line.split("\t"))
         if bare(uri) in seen:
             raise BadRowError(f"{uri} stands there already", str(path), number)
-        if rest and rest[0]:
+        if rest:
             seen.add(bare(uri))
-            yield bare(uri), Concept(rest[0])
+            yield bare(uri), Concept(rest[0] or bare(uri))
 
 
 def _decoded(path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines(path, f"cut lines longer than {LINE:,} bytes"), 1):
+    for number, line in enumerate(lines(path, ONE_LABEL), 1):
         try:
             yield line.decode()
         except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "name", "parents", "description", "alternatives")
 ONE_LABEL = "write each label on a line of its own, and cut longer descriptions"
-SUFFIXES = (".tsv", ".ttl", ".rdf", ".xml", ".nt")
+SUFFIXES = (".tsv", ".csv", ".ttl", ".rdf", ".xml", ".nt")
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Vocabulary:
         return replace(self, concepts=concepts)
 
 
-def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vocabulary:
-    """Read a vocabulary from a table or from SKOS, chosen by suffix.
+def read_vocabulary(path: str | os.PathLike[str], *, language: str | None = None) -> Vocabulary:
+    """Read a vocabulary from a table, from SKOS or from Annif, chosen by suffix.
 
     A ``.tsv`` has a line a concept and two to five columns between tabs: id, name, parent ids
     separated by ``|``, description, other names separated by ``|``. A first line that starts
@@ -97,26 +97,41 @@ def read_vocabulary(path: str | os.PathLike[str], *, language: str = "en") -> Vo
     with the extra ``skos``: prefLabel, altLabel, definition or scopeNote, broader and narrower.
     Relative addresses stay as they are written unless the file has a base.
 
+    Annif's forms are a ``.csv`` with the columns ``uri`` and ``label_en``, ``label_fi``, ...; a
+    ``.tsv`` of URIs in angle brackets, names and notations; and a folder of its ``data/vocabs``, of
+    which ``subjects.ttl`` is read, or else ``subjects.csv``. Notations are left out, and subjects
+    without any name, which Annif calls deprecated.
+
     Every form may be compressed: ``.gz``, ``.xz``, ``.zst``.
 
     Parameters
     ----------
     path
-        The file.
+        The file, or Annif's folder.
     language
-        Preferred language of SKOS texts. Without a text in it, a regional form of it
-        (``en-GB``) is taken, else one without language, else the language first in the alphabet.
+        The language of names, where there are several; English when None. Of SKOS texts, a
+        regional form of it (``en-GB``) is taken where it lacks, else one without language, else
+        the language first in the alphabet; of Annif's ``.csv``, the first other name of the line.
     """
     path = Path(path)
+    from labelgrove.labels import annif
+
+    if path.is_dir():
+        path = annif.file_of(path)
     kind = suffix(path)
     if kind not in SUFFIXES:
         raise UnknownNameError(f"kind of vocabulary file, {path}:", kind, SUFFIXES)
     check_file(path)
+    if kind == ".csv":
+        return Vocabulary(dict(annif.csv_concepts(path, language)), str(path))
     if kind == ".tsv":
-        return _read_table(path)
+        of_annif = annif.is_annif_table(path)
+        return (
+            Vocabulary(dict(annif.tsv_concepts(path)), str(path)) if of_annif else _read_table(path)
+        )
     from labelgrove.labels.skos import read_skos
 
-    found = read_skos(content(path), kind, language, str(path))
+    found = read_skos(content(path), kind, language or "en", str(path))
     return Vocabulary(found.concepts, str(path), retired=found.retired, successors=found.successors)
 
 

@@ -220,7 +220,7 @@ def _told(router: APIRouter, projects: Projects) -> None:
         found = await asyncio.to_thread(projects.all, projects.vocab)
         return json_answer(to_json({"vocabs": found}))
 
-    @router.get("/v1/projects", response_model=schemas.Projects)
+    @router.get("/v1/projects", response_model=schemas.ProjectList)
     async def every() -> Response:
         """List projects, which are taggers."""
         found = await asyncio.to_thread(projects.all, projects.describe)

@@ -9,9 +9,18 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, RootModel
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    RootModel,
+    WithJsonSchema,
+)
 
 from labelgrove.service.schemas import LONGEST_NAME
+from labelgrove.text.language import CODES
 
 MOST_DOCUMENTS = 32  # of a batch
 MOST_LANGUAGES = 5
@@ -26,6 +35,11 @@ def _digits(value: Any) -> Any:
 
 
 Limit = Annotated[int, BeforeValidator(_digits), Field(ge=0, le=LARGEST)]
+Language = Annotated[
+    str,
+    Field(min_length=2, max_length=3),
+    WithJsonSchema({"type": "string", "enum": list(CODES)}),
+]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -90,9 +104,7 @@ class DetectRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     text: str
-    languages: list[Annotated[str, Field(min_length=2, max_length=3)]] = Field(
-        min_length=1, max_length=MOST_LANGUAGES
-    )
+    languages: list[Language] = Field(min_length=1, max_length=MOST_LANGUAGES)
 
 
 # --- answers ----------------------------------------------------------------------------------
@@ -139,13 +151,13 @@ class Project(BaseModel):
     modification_time: str
 
 
-class Projects(BaseModel):
+class ProjectList(BaseModel):
     """All taggers."""
 
     projects: list[Project]
 
 
-class Suggestion(BaseModel):
+class SuggestedSubject(BaseModel):
     """A label with its score."""
 
     uri: str
@@ -157,7 +169,7 @@ class Suggestion(BaseModel):
 class Suggestions(BaseModel):
     """The suggestions for a text, best first."""
 
-    results: list[Suggestion]
+    results: list[SuggestedSubject]
 
 
 class DocumentSuggestions(Suggestions):

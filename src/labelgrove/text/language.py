@@ -18,6 +18,14 @@ TEXTS = 300  # that are looked at
 CHARACTERS = 1000  # of each, from its beginning
 MAJORITY = 0.6  # of the texts, for the language of all
 NO_LANGUAGE = "zxx"  # the library's class for numbers, codes and the like
+_ALL = (
+    "af am an ar as az ba be bg bn br bs ca cs cy da de dz el en eo es et eu fa fi fo fr "
+    "fy ga gd gl gu ha he hi hr ht hu hy id ig is it ja jv ka kk km kn ko ku ky la lb lg "
+    "ln lo lt lv mg mk ml mn mr ms mt my ne nl nn no oc om or pa pl ps pt qu ro ru rw sa "
+    "se si sk sl sn so sq sr st sv sw ta te tg th tk tl tr tt ug uk ur uz vi vo wa xh yo "
+    "zh zu"
+)
+CODES = tuple(_ALL.split())  # of all languages that are known, in ISO 639-1
 # Texts that each language is believed to have before any is looked at. Without them one short
 # title would be enough to be sure; with 1 sixty titles in Portuguese would not be.
 PRIOR = 0.3
@@ -91,7 +99,7 @@ def candidate_scores(text: str, candidates: Sequence[str]) -> dict[str | None, f
     text
         The text, of which the first 1,000 characters are looked at.
     candidates
-        ISO 639-1 codes.
+        ISO 639-1 codes, of `CODES`.
 
     Examples
     --------
@@ -99,12 +107,11 @@ def candidate_scores(text: str, candidates: Sequence[str]) -> dict[str | None, f
     >>> max(scores, key=scores.get)
     'de'
     """
+    for code in candidates:
+        if code not in CODES:
+            raise UnknownNameError("language", code, CODES)
     text = text[:CHARACTERS]
     known = dict(_identifier().rank(text)) if text.strip() else {}
-    codes = {code for code in _identifier().labels if len(code) == 2}
-    for code in candidates:
-        if code not in codes:
-            raise UnknownNameError("language", code, sorted(codes))
     scores: dict[str | None, float] = {code: float(known.get(code, 0)) for code in candidates}
     scores[None] = max(0.0, 1 - sum(scores.values()))
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
