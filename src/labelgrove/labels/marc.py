@@ -61,7 +61,8 @@ def marc_labels(
     whole = DASHES.join(parts)
     if len(found := ids_of(whole)) == 1:
         return [found[0]], []
-    known, unknown = [], []
+    known: list[str] = []
+    unknown: list[str] = []
     for part in parts:
         ids = ids_of(part)
         (known if len(ids) == 1 else unknown).append(ids[0] if len(ids) == 1 else part)
