@@ -180,8 +180,10 @@ def serving(folder: Path) -> Iterator[str]:
     command += ["--port", "0", "--language", "en", "--timeout", str(PATIENCE)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().removeprefix("serving at ").strip()
-        process.terminate()
+        try:
+            yield process.stdout.readline().removeprefix("serving at ").strip()
+        finally:
+            process.terminate()
 
 
 def through_annif(folder: Path, annif: Path, address: str) -> dict[str, str]:
@@ -194,9 +196,9 @@ def through_annif(folder: Path, annif: Path, address: str) -> dict[str, str]:
     documents = "".join(f"{text}\t<{URI}{name}>\n" for name, text in WORDS.items())
     (folder / "documents.tsv").write_text(documents, "utf-8")
     command = annif / "bin/annif"
-    scored = run([command, "eval", "ours", "documents.tsv"], cwd=folder).splitlines()
     load = [command, "load-vocab", "small", "--language", "en", "vocab.tsv"]
     run(load, cwd=folder)
+    scored = run([command, "eval", "ours", "documents.tsv"], cwd=folder).splitlines()
     return {
         "annif suggest ours": run([command, "suggest", "ours"], cwd=folder, stdin=TEXT),
         "annif show-project ours": run([command, "show-project", "ours"], cwd=folder),
