@@ -231,7 +231,7 @@ def test_languages_are_detected(annif):
 def test_limits_keys_and_rates_hold(place):
     from labelgrove.service.settings import Limits
 
-    limits = Limits(length=10, texts=2, body=2_000, rate=5)
+    limits = Limits(length=10, texts=2, body=2_000, rate=6)
     with in_process(place / "quick", keys=(KEY,), limits=limits) as service:
         assert form(service, {"text": "a"}).status == 401
         keyed = {"Authorization": f"Bearer {KEY}"}
@@ -242,6 +242,9 @@ def test_limits_keys_and_rates_hold(place):
         for got in (long, large, many):
             assert (got.status, got.headers["content-type"]) == (413, "text/plain; charset=utf-8")
         assert b"--max-length" in long.body
+        one = {"documents": [{"text": "a" * 11}]}
+        told = service.ask("/v1/projects/quick/suggest-batch", one, headers=keyed)
+        assert told.body.startswith(b"documents[0].text has 11 characters")
         assert b"--max-body" in large.body
         assert b"--max-texts" in many.body
         while (got := form(service, {"text": "a"}, headers=keyed)).status == 200:

@@ -14,6 +14,7 @@ from labelgrove.service.settings import (
     Limits,
     Settings,
     is_loopback,
+    languages_of,
     own_names,
     read_keys,
 )
@@ -102,3 +103,13 @@ def test_keys_may_come_through_a_pipe(tmp_path):
     sent.start()
     assert read_keys(pipe) == ("a-key-of-a-password-manager",)
     sent.join()
+
+
+def test_a_language_for_all_taggers_or_for_one():
+    taggers = [("a", "folder"), ("b", "other")]
+    assert languages_of(taggers, []) == ("", "")
+    assert languages_of(taggers, ["pt-BR", "b=fi"]) == ("pt-BR", "fi")
+    with pytest.raises(InputError, match="'english' is no code of a language such as en"):
+        languages_of(taggers, ["english"])
+    with pytest.raises(InputError, match="'c'"):
+        languages_of(taggers, ["c=en"])

@@ -146,9 +146,17 @@ class Projects:
         return [of(queue.served) for queue in self._taggers.queues()]
 
     async def suggest(
-        self, request: Request, project: str, texts: Sequence[str], wanted: schemas.Wanted
+        self,
+        request: Request,
+        project: str,
+        texts: Sequence[str],
+        wanted: schemas.Wanted,
+        place: str = "text",
     ) -> list[dict[str, Any]]:
-        """Return the suggestions for texts; a text without a word has none."""
+        """Return the suggestions for texts, of which empty ones have none.
+
+        ``place`` is where texts stand in the request, with ``{}`` for their number.
+        """
         queue = self.queue(project)
         served = queue.served
         if wanted.language and wanted.language != await asyncio.to_thread(self.language, served):
@@ -158,7 +166,7 @@ class Projects:
         request.scope[NOTES]["texts"] = texts
         if len(texts) > limits.texts:
             raise too_many(len(texts), limits)
-        check_length(limits, list(texts), "documents[{}]" if len(texts) > 1 else "text")
+        check_length(limits, list(texts), place)
         spend(request, sum(map(text_weight, texts)))
         results: list[dict[str, Any]] = [{"results": []} for _ in texts]
         filled = [number for number, text in enumerate(texts) if text.strip()]
@@ -260,7 +268,7 @@ def _suggesting(
         """Suggest labels for up to 32 documents."""
         documents = (await read(request, schemas.SuggestBatch, limits, held)).documents
         texts = [document.text for document in documents]
-        found = await projects.suggest(request, project_id, texts, wanted)
+        found = await projects.suggest(request, project_id, texts, wanted, "documents[{}].text")
         for document, each in zip(documents, found, strict=True):
             each["document_id"] = document.document_id or None
         return json_answer(to_json(found))
