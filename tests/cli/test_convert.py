@@ -64,6 +64,15 @@ def test_every_kind_of_vocabulary_is_read(place, file, options, expected):
     assert [document.labels for document in read_corpus(place / "out/docs.jsonl")] == [(S, F), (F,)]
 
 
+def test_deprecated_concepts_are_left_out(place):
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    (place / "v.ttl").write_text(f"{owl}{TURTLE}<{F}> owl:deprecated true .\n", "utf-8")
+    converted("docs.tsv", "--labels", "v.ttl")
+    assert names(place) == {S: "Solar energy", X: "Energy"}
+    assert read_vocabulary(place / "out/labels.tsv").concepts[X].parents == ()
+    assert rows(place)[1]["labels"] == [F]
+
+
 def test_a_folder_of_annifs_data_is_a_vocabulary(place):
     folder = place / "data/vocabs/small"
     folder.mkdir(parents=True)

@@ -111,7 +111,7 @@ def convert_documents(
             done.documents[str(target)] = number
             done.skipped += corpus.skipped
         if vocabulary is not None:
-            kept = keeps.vocabulary(vocabulary)
+            kept = keeps.vocabulary(vocabulary.in_use())
             _write_names(stack.enter_context(writing_file(out / NAMES)), kept)
             done.labels = len(kept)
     return done
