@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from contract_cases import FEW, Few
+from contract_cases import FEW, Few, settings_of_the_tests
 from labelgrove import models
 from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.features import TokenSequences
@@ -20,7 +20,8 @@ from stand_ins import Centroid, Demanding, Recalling
 
 def registered(name):
     settings = cache(models.MODELS.find(name).example_settings)  # some save an encoder
-    return lambda folder: models.create(name, **deepcopy(settings(folder)))
+    own = settings_of_the_tests(name)
+    return lambda folder: models.create(name, **deepcopy(settings(folder)), **own)
 
 
 @pytest.fixture(scope="module", params=models.names())

@@ -31,6 +31,7 @@ from labelgrove.cli.next import next_documents
 from labelgrove.cli.options import check_files, close_progress
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
+from labelgrove.cli.shortlist import shortlist
 from labelgrove.cli.sign import sign
 from labelgrove.cli.split import split
 from labelgrove.cli.stats import stats
@@ -102,6 +103,7 @@ for command in (
     stats,
     train,
     tag,
+    shortlist,
     explain,
     evaluate,
     compare,

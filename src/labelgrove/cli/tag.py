@@ -102,7 +102,9 @@ def tag(
 
         tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
         tagger.set_threads(threads)
-        with _opened(tagger, inputs, texts, reading, progress) as corpus:
+        if texts and not quiet:
+            say_where_texts_go(tagger)
+        with opened(tagger, inputs, texts, reading, progress) as corpus:
             if out is None:
                 _print(tagger, corpus, k, chosen, hierarchy, progress)
             else:
@@ -173,8 +175,16 @@ def _check_file(out: str, source: str, overwrite: bool) -> None:
     check_target(Path(out), Path(source), overwrite=overwrite)
 
 
+def say_where_texts_go(tagger: Tagger) -> None:
+    """Say where texts are sent when there is no progress to say it."""
+    from labelgrove.tagger.outside import lines_before
+
+    for line in lines_before(tagger.model_):
+        warn(line)
+
+
 @contextmanager
-def _opened(
+def opened(
     tagger: Tagger,
     inputs: list[str],
     texts: list[str],

@@ -173,6 +173,9 @@ class Classifier(Part):
     remembers
         True if it keeps documents and `remember` can add some, also of new labels, without
         training. `Tagger` tells it how texts begin, so that it can show them.
+    most_held_out
+        Held-out documents that `Tagger` may rank in training at most, where ranking costs more
+        than time; None for all.
     n_labels_
         Width of Y.
     """
@@ -183,6 +186,7 @@ class Classifier(Part):
     uses_workers: ClassVar[bool] = True
 
     remembers: bool = False
+    most_held_out: int | None = None
 
     seed: int = SEED
     threads: int | None = THREADS
@@ -295,6 +299,14 @@ class Classifier(Part):
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         return self._explain_label(label)
+
+    def sends_to(self) -> list[str]:
+        """Return the addresses to which texts are sent when they are ranked."""
+        return []
+
+    def take_notes(self) -> list[str]:
+        """Return what a user should know of the rankings made since this was called last."""
+        return []
 
     def score(self, X: Features, Y: csr_array) -> float:
         """Return the mean nDCG@5."""

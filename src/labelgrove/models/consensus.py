@@ -187,6 +187,14 @@ class Consensus(Classifier):
         found.partners_ = partners
         return found
 
+    def sends_to(self) -> list[str]:
+        """Return the addresses to which its partners send texts."""
+        return [url for partner in self.partners_ for url in partner.model.sends_to()]
+
+    def take_notes(self) -> list[str]:
+        """Return what its partners have to say."""
+        return [note for partner in self.partners_ for note in partner.model.take_notes()]
+
     def _rank(self, X: Features, k: int) -> Ranking:
         doubts = None
         for partner in self.partners_:

@@ -202,6 +202,11 @@ MODELS: Registry[Classifier] = Registry(
             "Wang et al. 2022",
             "neural",
         ),
+        "rerank": Entry(
+            "labelgrove.models.rerank:Rerank",
+            "a language model chooses among the best labels of a first stage; sends texts to it",
+            "after Zhu and Zamani 2024",
+        ),
         "consensus": Entry(
             "labelgrove.models.consensus:Consensus",
             "several models asked together; 'labelgrove combine' makes one of saved taggers",

@@ -99,9 +99,9 @@ class Served:
     def concurrent(self) -> bool:
         """Whether two threads may ask it at once: models without torch and their features.
 
-        A consensus may hold any model, so that nothing is known of it.
+        A consensus or a rerank may hold any model, so that nothing is known of it.
         """
-        if self.manifest["model"] == Consensus.name:
+        if self.manifest["model"] in (Consensus.name, "rerank"):
             return False
         featurizers = FEATURIZERS.entries()
         used = [MODELS.entries().get(self.manifest["model"])]

@@ -15,6 +15,7 @@ from labelgrove.core.errors import EmptyCorpusError, InputError
 from labelgrove.core.estimator import Classifier, Featurizer
 from labelgrove.core.features import Features, TokenSequences, View
 from labelgrove.core.progress import Progress
+from labelgrove.core.random import generator
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.core.wording import several
@@ -279,6 +280,7 @@ def _held_out(held: int, n: int, share: float) -> str:
 
 def _fit(learned: FittedState, train: Data, held: Data | None, context: FitContext) -> FittedState:
     """Fit the model; with held-out data calibrate it and tune its thresholds."""
+    held = _not_too_many(held, learned.model, context.run.progress)
     model = learned.model.fit(*train, context=_step(context, "model", held))
     if held is None:
         return learned
@@ -291,6 +293,20 @@ def _fit(learned: FittedState, train: Data, held: Data | None, context: FitConte
     return calibrated_on(learned, ranking, held[1])
 
 
+def _not_too_many(held: Data | None, model: Classifier, progress: Progress) -> Data | None:
+    """Return as many of the held-out documents as a model may rank; none for fewer than FEWEST."""
+    most = model.most_held_out
+    if held is None or most is None or held[1].shape[0] <= most:
+        return held
+    n = held[1].shape[0]
+    if most < FEWEST:
+        progress.say(f"{model.name} may rank {most:,} held-out documents: nothing is calibrated")
+        return None
+    progress.say(f"{most:,} of the {n:,} held-out documents are ranked")
+    rows = np.sort(generator(model.seed, "held-out documents").permutation(n)[:most])
+    return held[0][rows], held[1][rows]
+
+
 def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
     """Rank held-out documents, shown batch by batch."""
     rankings = []
@@ -298,6 +314,8 @@ def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
         for rows in batches.of_rows(X.shape[0]):
             rankings.append(model.rank(X[rows], RANKING_DEPTH))
             shown.advance(rows.stop - rows.start)
+    for note in model.take_notes():
+        progress.say(note)
     return Ranking.concatenate(rankings)
 
 

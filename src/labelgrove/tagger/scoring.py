@@ -32,6 +32,7 @@ from labelgrove.evaluation.held_out import TABLE
 from labelgrove.labels import LabelMatcher, LabelSpace
 from labelgrove.tagger import batches
 from labelgrove.tagger.given import given_labels
+from labelgrove.tagger.outside import told_outside
 from labelgrove.tagger.state import FittedState
 from labelgrove.tagger.thresholds import decide, threshold_note
 from labelgrove.text.copies import text_hash
@@ -124,7 +125,8 @@ def rank_corpus(
             yield [document.text for document in batch]
 
     total = len(corpus) if isinstance(corpus, Sized) else None
-    with (progress or Silent()).task(title, total) as shown:
+    said = progress or Silent()
+    with told_outside(learned.model, said), said.task(title, total) as shown:
         ranked = rank_batches or (lambda many, k: enumerate(learned.rank(x, k) for x in many))
         for number, ranking in ranked(texts(), k):
             rankings[number] = ranking

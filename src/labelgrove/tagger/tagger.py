@@ -40,6 +40,7 @@ from labelgrove.tagger.inputs import (
 from labelgrove.tagger.learning import Chosen, TrainingTask, new_featurizers, prepare
 from labelgrove.tagger.migrating import migrate, read_map
 from labelgrove.tagger.migration import Migration
+from labelgrove.tagger.outside import told_outside
 from labelgrove.tagger.predicting import column_names, predicted, probabilities
 from labelgrove.tagger.promises import Workload, is_promise
 from labelgrove.tagger.scoring import (
@@ -436,7 +437,7 @@ class Tagger(Configured):
         said = as_progress(progress)
         workload = Workload(self._learned(), threshold, k) if is_promise(threshold) else None
         empty = 0
-        with said.task("tagging", total) as shown:
+        with told_outside(self._learned().model, said), said.task("tagging", total) as shown:
             for batch in batches.of_documents(documents):
                 texts = [document.text for document in batch]
                 tagged = [*self._tags(texts, k, threshold, hierarchy)]

@@ -9,6 +9,7 @@ from labelgrove.core.estimator import Featurizer
 from labelgrove.core.registry import Entry, Registry
 from labelgrove.text.analysis import tokenize
 from labelgrove.text.given import Given
+from labelgrove.text.plain import PlainText
 from labelgrove.text.pretrained import Specials, load_tokenizer, specials_of
 from labelgrove.text.static import StaticEmbeddings
 from labelgrove.text.subwords import Subwords
@@ -30,6 +31,10 @@ FEATURIZERS: Registry[Featurizer] = Registry(
         ),
         "given": Entry(
             "labelgrove.text.given:Given", "features that are in the file already, '12:0.5 77:1'"
+        ),
+        "plain": Entry(
+            "labelgrove.text.plain:PlainText",
+            "the text itself, for models that hand it on (rerank)",
         ),
         "static": Entry(
             "labelgrove.text.static:StaticEmbeddings",
@@ -67,6 +72,7 @@ __all__ = [
     "UNK",
     "Featurizer",
     "Given",
+    "PlainText",
     "Specials",
     "StaticEmbeddings",
     "Subwords",
