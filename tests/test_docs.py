@@ -24,6 +24,7 @@ NOT_RUN = {
     "goes on from a tagger of your own": 1,
     "it would listen on all addresses of the machine": 1,
     "needs annif-client": 1,
+    "needs a language model behind a server": 1,
     "needs an object store": 1,
     "needs records of several data sets": 1,
     "needs the extra neural, and takes minutes": 5,

@@ -58,7 +58,7 @@ class Answers:
         wanted = list(keys)
 
         def ask(connection: sqlite3.Connection) -> dict[bytes, str]:
-            found = {}
+            found: dict[bytes, Any] = {}
             for first in range(0, len(wanted), ASKED):
                 some = wanted[first : first + ASKED]
                 marks = ",".join("?" * len(some))

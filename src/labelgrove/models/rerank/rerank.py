@@ -94,7 +94,10 @@ class Rerank(Classifier):
         True, "Give descriptions of the labels with their names, or the path where there are none."
     )
     timeout: float = setting(
-        60.0, "Seconds for the answer about one text, with all tries and pauses.", above=0, most=3600
+        60.0,
+        "Seconds for the answer about one text, with all tries and pauses.",
+        above=0,
+        most=3600,
     )
     parallel: int = setting(4, "Questions that are asked at once.", least=1, most=256)
     temperature: float | None = setting(

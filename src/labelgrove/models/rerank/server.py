@@ -146,7 +146,7 @@ class ChatServer:
                 problem = NoAnswerError(f"HTTP {status}", _said(status, answer))
                 if status not in AGAIN:
                     raise problem
-                pause = max(pause, _asked_pause(told))
+                pause = max(pause, _asked_pause(told.get("Retry-After") or ""))
             except TimeoutError:
                 raise NoAnswerError(f"no answer within {self.timeout:g} s") from None
             except (ConnectionRefusedError, socket.gaierror) as error:
@@ -179,8 +179,12 @@ class ChatServer:
                 connection.request("POST", parts.path + PATH, data, dict(headers))
                 response = connection.getresponse()
                 answer = response.read(MOST_BYTES + 1)
+            if time.monotonic() >= ends:  # the end may have come in the middle
+                raise TimeoutError
             if len(answer) > MOST_BYTES:
                 raise NoAnswerError("an answer without end")
+            if response.length:  # bytes that were promised and did not come
+                raise ConnectionResetError
             return response.status, response.headers, answer
         except (OSError, http.client.HTTPException, ValueError) as error:
             if time.monotonic() >= ends:
@@ -271,9 +275,8 @@ def _said(status: int, answer: bytes) -> str:
     return " ".join(str(words).split())[:SHOWN]
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float:
+def _asked_pause(told: str) -> float:
     """Return the seconds that a server asks to wait: a number, or a date."""
-    told = headers.get("Retry-After") or ""
     try:
         return max(float(told), 0.0)
     except ValueError:
