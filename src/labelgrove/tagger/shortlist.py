@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict
 from labelgrove.core.errors import InputError
 from labelgrove.core.types import Document
 from labelgrove.labels.distinct import details, distinct_names
-from labelgrove.models.rerank.prompts import INSTRUCTION, Choice, prompt, schema
+from labelgrove.models.rerank.prompts import INSTRUCTION, NamedLabel, prompt, schema
 from labelgrove.tagger.tagger import Tagger
 
 By = Literal["name", "id"]
@@ -131,7 +131,7 @@ def candidate_prompt(
         told = [": ".join(filter(None, (each["choice"], each["details"]))) for each in candidates]
     else:
         told = [each["details"] for each in candidates]
-    choices = [Choice(*each) for each in zip(_answers(candidates, by), told, strict=True)]
+    choices = [NamedLabel(*each) for each in zip(_answers(candidates, by), told, strict=True)]
     return prompt(text, choices, instruction)
 
 

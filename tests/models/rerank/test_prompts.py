@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from labelgrove.models.rerank.prompts import Choice, Chosen, prompt, read_answer, schema
+from labelgrove.models.rerank.prompts import ChosenLabels, NamedLabel, prompt, read_answer, schema
 
 NAMES = ["solar energy", "agriculture", "Mercury", "mercury"]
 
@@ -25,7 +25,7 @@ NAMES = ["solar energy", "agriculture", "Mercury", "mercury"]
     ],
 )
 def test_answers_are_read_and_only_candidates_count(content, places, unknown):
-    assert read_answer(content, NAMES) == Chosen(places, unknown)
+    assert read_answer(content, NAMES) == ChosenLabels(places, unknown)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,9 @@ def test_a_schema_allows_the_candidates_only():
 
 
 def test_a_prompt_shows_text_candidates_and_the_form_of_the_answer():
-    told = prompt(" A text.\n", [Choice('the "best"', "of all"), Choice("other")], "Choose.")
+    told = prompt(
+        " A text.\n", [NamedLabel('the "best"', "of all"), NamedLabel("other")], "Choose."
+    )
     assert told.startswith("Choose. ")
     assert "\n\nText:\nA text.\n\n" in told
     assert '\n- the "best": of all\n- other\n' in told

@@ -15,7 +15,7 @@ from labelgrove.core.types import Run
 from labelgrove.models.contract import known_answer
 from labelgrove.models.rerank import asking, server
 from labelgrove.models.rerank.combining import Judgement
-from labelgrove.models.rerank.prompts import Chosen
+from labelgrove.models.rerank.prompts import ChosenLabels
 from llm_server import LanguageModel
 
 TEXTS, LABELS = known_answer(160)
@@ -115,6 +115,15 @@ def test_what_it_chooses_is_ranked_first_and_probable(trained, language_model, m
         scores = [tag.score for tag in tags]
         assert scores == sorted(scores, reverse=True)
         assert min(scores[: len(labels)]) > 0.5 > max(scores[len(labels) :])
+
+
+def test_training_may_send_nothing(language_model):
+    heard = Heard()
+    tagger = Tagger(new(language_model, calibrate_on=0), validation=0.2)
+    tagger.fit(TEXTS, LABELS, run=Run(progress=heard))
+    assert len(language_model.bodies) == 1  # whether it answers at all
+    assert "rerank may rank 0 held-out documents: nothing is calibrated" in heard.lines
+    assert not tagger.learned_.tuned
 
 
 def test_a_second_run_asks_nothing_also_in_another_process(trained, language_model, monkeypatch):
@@ -241,7 +250,7 @@ NAMED = Ranking(
 
 def test_chosen_labels_come_first_in_the_order_of_the_answer():
     judged = Judgement.unlearned()
-    answers = [Chosen((2, 1), 0), None]
+    answers = [ChosenLabels((2, 1), 0), None]
     ranked = judged.ranked(NAMED, answers, "chosen-first")
     assert ranked.labels.tolist() == [[7, 2, 4], [1, 3, -1]]
     weighed = judged.ranked(NAMED, answers, "weigh")
@@ -257,10 +266,10 @@ def test_a_language_model_that_chooses_at_random_is_not_believed():
     scores = np.sort(random.uniform(0.05, 0.95, (300, 3)).astype(np.float32))[:, ::-1]
     named = Ranking(np.tile(np.arange(3, dtype=np.int32), (300, 1)), scores)
     Y = csr_array((random.random((300, 3)) < scores).astype(np.float32))
-    answers = [Chosen((int(random.integers(3)),), 0) for _ in range(300)]
+    answers = [ChosenLabels((int(random.integers(3)),), 0) for _ in range(300)]
     judged = Judgement.learned(named, answers, Y)
     assert abs(judged.both[2] + judged.both[3]) < 0.5  # it is 3.3 where nothing is known
-    right = [Chosen(tuple(np.flatnonzero(row).tolist()), 0) for row in Y.toarray()]
+    right = [ChosenLabels(tuple(np.flatnonzero(row).tolist()), 0) for row in Y.toarray()]
     believed = Judgement.learned(named, right, Y)
     assert believed.both[2] > judged.both[2] + 3
     found = believed.ranked(named, right, "weigh")

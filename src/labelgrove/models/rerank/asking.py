@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from labelgrove.core.wording import several
 from labelgrove.models.rerank.answers import Answers, question_key
-from labelgrove.models.rerank.prompts import Chosen, read_answer
+from labelgrove.models.rerank.prompts import ChosenLabels, read_answer
 from labelgrove.models.rerank.server import ChatServer, NoAnswerError, Reply, Stop
 
 MOST_FAILURES = 10  # in a row; then the server is left alone for a while
@@ -110,7 +110,7 @@ class Asker:
     def __init__(self, server: ChatServer, answers: Answers | None, parallel: int) -> None:
         self.server, self.usage = server, Usage()
         self._answers, self._parallel = answers, parallel
-        self._recent: dict[bytes, Chosen] = {}
+        self._recent: dict[bytes, ChosenLabels] = {}
         self._failures, self._rests_until = 0, 0.0
         self._lock = threading.Lock()
 
@@ -120,7 +120,7 @@ class Asker:
             usage, self.usage = self.usage, Usage()
         return usage
 
-    def ask(self, questions: Sequence[Question]) -> list[Chosen | None]:
+    def ask(self, questions: Sequence[Question]) -> list[ChosenLabels | None]:
         """Return what was chosen for each question; None where there is no answer."""
         started = time.monotonic()
         keys = [question_key(self.server.url, dict(each.body)) for each in questions]
@@ -138,7 +138,7 @@ class Asker:
             self.usage.seconds += time.monotonic() - started
         return [found.get(key) for key in keys]
 
-    def _known(self, asked: Mapping[bytes, Question]) -> dict[bytes, Chosen]:
+    def _known(self, asked: Mapping[bytes, Question]) -> dict[bytes, ChosenLabels]:
         """Return the answers that were given before."""
         with self._lock:
             found = {key: self._recent[key] for key in asked if key in self._recent}
@@ -149,7 +149,7 @@ class Asker:
         return found
 
     def _ask_server(
-        self, missing: Mapping[bytes, Question], found: dict[bytes, Chosen]
+        self, missing: Mapping[bytes, Question], found: dict[bytes, ChosenLabels]
     ) -> dict[bytes, str]:
         """Ask what is missing; answers go into ``found``. Return why there are none to others."""
         failed: dict[bytes, str] = {}
@@ -178,7 +178,7 @@ class Asker:
         done: Future[Reply],
         key: bytes,
         question: Question,
-        found: dict[bytes, Chosen],
+        found: dict[bytes, ChosenLabels],
         failed: dict[bytes, str],
     ) -> None:
         """Take over what one question came to."""

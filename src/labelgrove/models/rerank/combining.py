@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.core.ranking import Ranking
 from labelgrove.models.logistic import log_odds, logistic, sigmoid
-from labelgrove.models.rerank.prompts import Chosen
+from labelgrove.models.rerank.prompts import ChosenLabels
 
 Floats = NDArray[np.float64]
 Combine = Literal["weigh", "chosen-first"]
@@ -49,7 +49,9 @@ class Judgement:
         return cls(UNLEARNED.copy(), UNLEARNED_ALONE.copy())
 
     @classmethod
-    def learned(cls, named: Ranking, answers: Sequence[Chosen | None], Y: csr_array) -> Judgement:
+    def learned(
+        cls, named: Ranking, answers: Sequence[ChosenLabels | None], Y: csr_array
+    ) -> Judgement:
         """Return weights learned from documents that the first stage has not learned from.
 
         Parameters
@@ -78,7 +80,9 @@ class Judgement:
         chances = sigmoid(self.alone[0] + self.alone[1] * odds)
         return ranking.with_scores(np.where(ranking.labels >= 0, chances, 0.0).astype(np.float32))
 
-    def ranked(self, named: Ranking, answers: Sequence[Chosen | None], how: Combine) -> Ranking:
+    def ranked(
+        self, named: Ranking, answers: Sequence[ChosenLabels | None], how: Combine
+    ) -> Ranking:
         """Return the candidates of n texts with their probabilities, best first.
 
         Parameters
@@ -105,7 +109,7 @@ class Judgement:
         return Ranking(labels, scores.astype(np.float32))
 
 
-def _table(named: Ranking, answers: Sequence[Chosen | None]) -> Floats:
+def _table(named: Ranking, answers: Sequence[ChosenLabels | None]) -> Floats:
     """Return what is known of each candidate, shape (n, C, 4)."""
     table = np.zeros((*named.labels.shape, 4))
     table[:, :, 0] = 1.0

@@ -31,7 +31,7 @@ from labelgrove.models.registry import MODELS
 from labelgrove.models.rerank.answers import Answers
 from labelgrove.models.rerank.asking import Asker, Question
 from labelgrove.models.rerank.combining import Combine, Judgement
-from labelgrove.models.rerank.prompts import INSTRUCTION, Choice, Chosen, prompt, schema
+from labelgrove.models.rerank.prompts import INSTRUCTION, ChosenLabels, NamedLabel, prompt, schema
 from labelgrove.models.rerank.server import ChatServer, check_url
 from labelgrove.text.plain import text_of
 
@@ -168,7 +168,7 @@ class Rerank(Classifier):
         """Refuse a server that does not answer a small question."""
         self._check_named()
         self._new_first().model.check_needs()
-        question = self._question("A short text.", [Choice("text"), Choice("picture")])
+        question = self._question("A short text.", [NamedLabel("text"), NamedLabel("picture")])
         asker = self._new_asker()
         if asker.ask([question])[0] is None:
             said = asker.usage.example or f"the answer is {next(iter(asker.usage.failures))}"
@@ -202,28 +202,28 @@ class Rerank(Classifier):
         line = self._asker.take_usage().line(self._asker.server.url)
         return [line] if line else []
 
-    def _ask(self, X: Features, named: Ranking) -> list[Chosen | None]:
+    def _ask(self, X: Features, named: Ranking) -> list[ChosenLabels | None]:
         """Return what is chosen for each text; None for one without words or candidates too."""
         texts = _texts(X)
         rows, questions = [], []
         for row in range(len(texts)):
             text, labels = text_of(texts, row), named.labels[row]
-            choices = [Choice(self.names_[i], self.details_[i]) for i in labels[labels >= 0]]
+            choices = [NamedLabel(self.names_[i], self.details_[i]) for i in labels[labels >= 0]]
             if text.strip() and choices:
                 rows.append(row)
                 questions.append(self._question(text, choices))
         server = ChatServer.of(self.url, self.timeout)
         if self._asker is None or self._asker.server != server:
             self._asker = self._new_asker()
-        found: list[Chosen | None] = [None] * len(texts)
+        found: list[ChosenLabels | None] = [None] * len(texts)
         for row, answer in zip(rows, self._asker.ask(questions), strict=True):
             found[row] = answer
         return found
 
-    def _question(self, text: str, choices: Sequence[Choice]) -> Question:
+    def _question(self, text: str, choices: Sequence[NamedLabel]) -> Question:
         """Return the request about a text; a part that is None is left out."""
         names = [choice.name for choice in choices]
-        shown = choices if self.describe else [Choice(name) for name in names]
+        shown = choices if self.describe else [NamedLabel(name) for name in names]
         answer: dict[str, Any] = {"type": self.answer_format}
         if self.answer_format == "json_schema":
             answer["json_schema"] = {"name": "labels", "strict": True, "schema": schema(names)}
