@@ -210,6 +210,23 @@ def test_options_and_formats_of_a_request(trained, language_model, monkeypatch):
     assert "response_format" not in language_model.bodies[1]
 
 
+def test_words_are_those_of_the_first_stage(trained, language_model, monkeypatch):
+    tagger = loaded(trained, monkeypatch, language_model)
+    reasons = tagger.explain(TEXTS[0], LABELS[0][0])
+    number = int(LABELS[0][0][-2:])
+    assert max(reasons, key=lambda each: each.weight).text.startswith(f"topic{number}")
+
+
+def test_a_consensus_says_what_its_partners_say(trained, language_model, monkeypatch):
+    tagger = loaded(trained, monkeypatch, language_model)
+    other = Tagger("one-vs-rest", validation=0, threads=1).fit(TEXTS, LABELS)
+    both = Tagger.combine([tagger, other])
+    assert {tag.label for tag in both.tag(TEXTS[0], k=len(LABELS[0]))} == set(LABELS[0])
+    assert both.model_.sends_to() == [language_model.url]
+    (note,) = both.model_.take_notes()
+    assert "1 request " in note
+
+
 def test_a_fitted_model_can_be_copied(trained, language_model, monkeypatch):
     tagger = loaded(trained, monkeypatch, language_model)
     before = tagger.tag(TEXTS[0])
