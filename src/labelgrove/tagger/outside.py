@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from labelgrove.core.estimator import Classifier
-from labelgrove.core.progress import Progress
+from labelgrove.core.progress import Progress, Silent
 
 
 @contextmanager
 def told_outside(model: Classifier, progress: Progress) -> Iterator[None]:
-    """Say before texts are ranked where they are sent, and afterwards what the model notes."""
+    """Say before texts are ranked where they are sent, and afterwards what the model notes.
+
+    Where nobody listens, the notes stay with the model for whoever asks for them next.
+    """
+    if type(progress) is Silent:
+        yield
+        return
     for line in lines_before(model):
         progress.say(line)
     yield

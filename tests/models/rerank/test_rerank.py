@@ -16,6 +16,7 @@ from labelgrove.models.contract import known_answer
 from labelgrove.models.rerank import asking, server
 from labelgrove.models.rerank.combining import Judgement
 from labelgrove.models.rerank.prompts import ChosenLabels
+from labelgrove.tagger.bulk import tag_files
 from llm_server import LanguageModel
 
 TEXTS, LABELS = known_answer(160)
@@ -72,6 +73,18 @@ def loaded(trained, monkeypatch, model, **settings):
     tagger = Tagger.load(trained[0])
     tagger.model_.set_params(**{"cache": str(trained[0].parent / "none"), **settings})
     return tagger
+
+
+def test_tagging_into_a_folder_says_where_texts_go_and_what_it_cost(
+    trained, language_model, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("LABELGROVE_LLM_URL", language_model.url)
+    monkeypatch.setenv("LABELGROVE_CACHE", "off")
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS[:3]))
+    heard = Heard()
+    tag_files(trained[0], [str(tmp_path / "texts.txt")], tmp_path / "out", progress=heard)
+    assert f"the texts are sent to {language_model.url}" in heard.lines
+    assert any(line.startswith("language model: 3 requests to") for line in heard.lines)
 
 
 def test_training_sends_a_few_held_out_texts_and_no_other(trained):

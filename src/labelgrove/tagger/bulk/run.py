@@ -19,6 +19,7 @@ from labelgrove.tagger.bulk.folder import Identity, PartResult, TaggedFolder
 from labelgrove.tagger.bulk.inputs import find_inputs
 from labelgrove.tagger.bulk.parts import PartTask, Report, tag_part
 from labelgrove.tagger.bulk.writers import check_form
+from labelgrove.tagger.outside import told_outside
 from labelgrove.tagger.tagger import Tagger
 from labelgrove.tagger.tags import needed_depth
 from labelgrove.tagger.thresholds import threshold_note
@@ -155,7 +156,9 @@ def tag_files(
         if finished and tasks:
             shown.say(f"{len(finished):,} parts were finished before")
         display = _Display(shown)
-        with tag_parts(saved, tasks, display.report, shown) if tasks else nullcontext(()) as tagged:
+        outside = told_outside(saved.tagger.learned_.model, shown) if tasks else nullcontext()
+        tagging = tag_parts(saved, tasks, display.report, shown) if tasks else nullcontext(())
+        with outside, tagging as tagged:
             results.begin(run, identity, finished)
             unread = display.collect(tagged, finished, len(sources))
         results.end(run, identity, finished)
