@@ -8,6 +8,7 @@ import pytest
 from labelgrove import Tagger
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Difference
+from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models.contract import known_answer
 from labelgrove.report.before_after import BeforeAfter, score_before_and_after
 from labelgrove.tagger import Scores
@@ -54,6 +55,18 @@ def test_scores_and_changes_are_those_of_evaluate(taggers, judged):
     assert rows["coverage@1"][4] == "–"
     assert " to +" in rows["R@5"][4]
     json.dumps(found.record(), allow_nan=False)
+
+
+def test_taggers_with_a_hierarchy_are_compared_too(documents, judged):
+    texts, labels = documents
+    concepts = {f"label {n:02d}": Concept(f"topic {n}", parents=("all",)) for n in range(12)}
+    vocabulary = Vocabulary({"all": Concept("everything"), **concepts}, "concepts.tsv")
+    before = Tagger("knn").fit(texts[:100], labels[:100], vocabulary=vocabulary)
+    found = score_before_and_after(before, before.retrain(texts[:200], labels[:200]), judged)
+    assert "hierarchical-F1" in found.after
+    assert "hierarchical-F1" not in found.changes
+    rows = {row[0]: row for row in found.table("a title").rows}
+    assert rows["hierarchical-F1"][4] == "–"
 
 
 def test_other_seeds_that_differ_widen_the_intervals(taggers, judged):

@@ -97,7 +97,11 @@ def test_sets_are_scored_as_they_are_given():
 
 def test_errors_name_the_way_out():
     learned = Labels()
-    for hierarchy, told in (("open", "closed, leaf"), ("closed", "vocabulary=FILE")):
+    for hierarchy, told in (
+        ("open", "closed, leaf"),
+        (True, "closed, leaf"),
+        ("closed", "vocabulary=FILE"),
+    ):
         space = Labels(None) if hierarchy == "closed" else learned
         with pytest.raises(InputError, match=told):
             given([(CAR, 0.9)], 1, None, hierarchy, space) if hierarchy == "closed" else (

@@ -181,7 +181,13 @@ def test_errors_name_what_is_wrong(tagger, tmp_path):
     with pytest.raises(InputError, match="unknown new id in the map 'b'"):
         tagger.migrate(other, {"http://v/car": ["b"]})
     table = tmp_path / "map.tsv"
-    for text, told in (("", "is empty"), ("a\tb\tc\n", "line 1: expected"), ("\tb\n", "line 1")):
+    for text, told in (
+        ("", "holds no pair of ids"),
+        ("old\tnew\n", "holds no pair of ids"),
+        ("a\t\na\tb\n", "line 2: 'a' is removed"),
+        ("a\tb\tc\n", "line 1: expected"),
+        ("\tb\n", "line 1"),
+    ):
         table.write_text(text)
         with pytest.raises(InputError, match=told):
             read_map(table)

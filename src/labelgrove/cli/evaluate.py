@@ -95,7 +95,8 @@ def evaluate(
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         decision = tagger.decision(chosen)
-        print_report_table(threshold_table(scores.by_threshold, decision, "by threshold, %"))
+        if scores.by_threshold:
+            print_report_table(threshold_table(scores.by_threshold, decision, "by threshold, %"))
         for note in scores.notes:
             show(note)
         if scores.without_learned_texts is not None:

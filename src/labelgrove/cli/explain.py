@@ -73,6 +73,7 @@ def explain(
     --neighbours has some. Without --text, show the words that speak for a label in any text.
     """
     from labelgrove.tagger import Tagger, explained
+    from labelgrove.tagger.outside import told_outside
 
     options.check_output("--html", html)
     options.check_output("--svg", svg)
@@ -88,7 +89,8 @@ def explain(
         return
     beside = _neighbours(tagger, text, neighbours, reading, progress)
     explanations = []
-    with progress.task("explaining", len(label or ()) or k, "labels") as shown:
+    bar = progress.task("explaining", len(label or ()) or k, "labels")
+    with told_outside(tagger.model_, progress), bar as shown:
         for each in explained(tagger, text, label or [], k, beside):
             explanations.append(each)
             shown.advance()

@@ -111,6 +111,9 @@ def tag(
                 how = {"k": k, "threshold": chosen, "separator": reading.separator}
                 how["hierarchy"] = hierarchy
                 _write(tagger, corpus, Path(out), progress, overwrite=overwrite, **how)
+        if texts and not quiet:
+            for note in tagger.model_.take_notes():  # there was no progress to say them
+                warn(note)
         return
     from labelgrove.tagger.bulk import TagParts, one_by_one, tag_files
 

@@ -25,6 +25,7 @@ from labelgrove.tagger.combining import beside
 from labelgrove.tagger.scoring import score_corpus
 
 NONE = "–"
+NO_SUMS = ("coverage", "hierarchical")  # how metrics begin that add up over no documents
 Parts = Mapping[str, Additive]
 
 
@@ -38,7 +39,7 @@ class BeforeAfter:
         The scores, over the labels of both.
     changes
         For each metric how much the score is higher after, with interval and p-value; empty with
-        too few documents. ``coverage@k`` has none.
+        too few documents. ``coverage@k`` and hierarchical metrics have none.
     refits
         How many trainings with other seeds the intervals rest on; with 0 they cover the luck of
         the documents only.
@@ -176,7 +177,7 @@ def _scored(
     parts = additive(
         Y,
         ranking,
-        [name for name in scores if not name.startswith("coverage")],
+        [name for name in scores if not name.startswith(NO_SUMS)],
         propensities=counted.propensities(n_columns=Y.shape[1]),
         threshold=tagger.decision(threshold),
         n_labels=labels_in_use(Y, counted.n_labels),

@@ -24,8 +24,8 @@ def check_hierarchy(
     """Raise an error for an unknown choice, for labels without a hierarchy, and for a promise."""
     if hierarchy is None:
         return
-    if hierarchy not in HIERARCHIES:
-        raise UnknownNameError("choice of --hierarchy", hierarchy, HIERARCHIES)
+    if not isinstance(hierarchy, str) or hierarchy not in HIERARCHIES:
+        raise UnknownNameError("choice of --hierarchy", str(hierarchy), HIERARCHIES)
     if not len(learned.labels.parents.indices):
         raise InputError(
             f"--hierarchy {hierarchy} needs to know which labels are broader than others, but "

@@ -43,10 +43,17 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, list[str]]:
             continue
         if len(cells) > len(HEADER) or not cells[0]:
             raise BadRowError(f"expected an old and a new id; {ONE_PAIR}", str(path), number)
+        told = [cell for cell in cells[1:] if cell]
+        if cells[0] in found and not (told and found[cells[0]]):
+            raise BadRowError(
+                f"{cells[0]!r} is removed on one line and given on another; keep one of them",
+                str(path),
+                number,
+            )
         new = found.setdefault(cells[0], [])
-        new += [cell for cell in cells[1:] if cell and cell not in new]
+        new += [cell for cell in told if cell not in new]
     if not found:
-        raise InputError(f"{path} is empty: {ONE_PAIR}, with a tab between them")
+        raise InputError(f"{path} holds no pair of ids: {ONE_PAIR}, with a tab between them")
     return found
 
 

@@ -126,7 +126,10 @@ def _places(learned: FittedState, threshold: str) -> HeldOutPlaces:
         return learned.places
     why = "no documents were held out"
     if learned.tuned:
-        why = "it was saved by an earlier version, without the scores of its held-out documents"
+        why = (
+            "the scores of its held-out documents are not there: its labels were changed by "
+            "'labelgrove migrate', or an earlier version saved it"
+        )
     raise InputError(
         f"this tagger cannot promise {threshold}: {why}; train again, or use Tagger.calibrate with "
         "documents that it has not learned from"

@@ -275,6 +275,8 @@ def evaluate_ranking(
     if note := threshold_note(learned, threshold):
         notes.append(note)
     scores = Scores(values, notes, len(ranking))
+    if hierarchy is not None:  # the table tells what thresholds alone give
+        return scores
     chosen = () if isinstance(decision.threshold, np.ndarray) else (decision.threshold or 0.0,)
     places = HeldOutPlaces.of(Y, ranking, most=len(ranking))
     scores.by_threshold = places.table({*TABLE, *chosen})

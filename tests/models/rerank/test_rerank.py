@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import llm_server
+from command_line import called
 from labelgrove import Tagger, models
 from labelgrove.core.errors import InputError
 from labelgrove.core.progress import Silent
@@ -85,6 +86,15 @@ def test_tagging_into_a_folder_says_where_texts_go_and_what_it_cost(
     tag_files(trained[0], [str(tmp_path / "texts.txt")], tmp_path / "out", progress=heard)
     assert f"the texts are sent to {language_model.url}" in heard.lines
     assert any(line.startswith("language model: 3 requests to") for line in heard.lines)
+
+
+@pytest.mark.parametrize("command", ["tag", "explain"])
+def test_commands_about_one_text_say_where_it_goes(trained, language_model, monkeypatch, command):
+    monkeypatch.setenv("LABELGROVE_LLM_URL", language_model.url)
+    monkeypatch.setenv("LABELGROVE_CACHE", "off")
+    said = called(command, trained[0], "--text", TEXTS[0]).stderr
+    assert f"the texts are sent to {language_model.url}" in said
+    assert "language model: 1 request to" in said
 
 
 def test_training_sends_a_few_held_out_texts_and_no_other(trained):

@@ -85,7 +85,7 @@ class Usage:
             told.append(f"{several(self.unknown, 'label')} that no candidate is called dropped")
         if lost := sum(self.failures.values()):
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.failures.most_common())
-            said = f"; {self.example}" if self.example else ""
+            said = f"; {self.example}" if self.example not in {"", *self.failures} else ""
             texts = several(lost, "text keeps", "texts keep")
             told.append(f"{texts} the ranking of the first stage ({reasons}{said})")
         return "language model: " + "; ".join(told)
