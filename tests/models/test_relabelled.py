@@ -1,6 +1,7 @@
 """A model whose labels were translated ranks, explains and remembers under the new ones."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,6 +56,15 @@ def test_it_stands_in_for_its_model(model):
     found = Relabelled(model, IntLists.of([(0,)] * N), 1)
     assert (found.name, found.get_params()) == (model.name, model.get_params())
     assert type(found.fresh()) is MostFrequent
+    asking = SimpleNamespace(
+        most_held_out=3, sends_to=lambda: ["http://x"], take_notes=lambda: ["asked"], name="asking"
+    )
+    there = Relabelled(asking, IntLists.of([(0,)]), 1)
+    assert (there.most_held_out, there.sends_to(), there.take_notes()) == (
+        3,
+        ["http://x"],
+        ["asked"],
+    )
     found.set_params(threads=2)
     assert model.threads == 2
 

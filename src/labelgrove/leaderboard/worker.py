@@ -74,9 +74,9 @@ def _tagger(order: Message) -> tuple[Tagger, dict[str, Any]]:
     names = part.setting_names()
     takes = next((name for name in ("encoder", "dense") if name in names), None)
     pretrained = MODELS.entries()[order["model"]].extra == "transformers"
-    useful = pretrained or not _can_run(order, settings)
-    if encoder and takes and takes not in settings and useful:
-        added = {takes: encoder}
+    wanted = takes if encoder and takes not in settings else None
+    if wanted and (pretrained or not _can_run(order, settings)):
+        added = {wanted: encoder}
     seeds = {name: order[name] for name in ("seed", "threads") if name in names}
     model = MODELS.create(order["model"], **{**seeds, **settings, **added})
     try:

@@ -187,6 +187,13 @@ class Consensus(Classifier):
         found.partners_ = partners
         return found
 
+    @property
+    def most_held_out(self) -> int | None:  # type: ignore[override]
+        """As many held-out documents as all partners may rank."""
+        fitted = [partner.model for partner in getattr(self, "partners_", [])]
+        limits = [model.most_held_out for model in fitted or self._new()]
+        return min((each for each in limits if each is not None), default=None)
+
     def sends_to(self) -> list[str]:
         """Return the addresses to which its partners send texts."""
         return [url for partner in self.partners_ for url in partner.model.sends_to()]

@@ -107,6 +107,19 @@ class Relabelled(Classifier):
         pairs = largest_pairs(np.repeat(rows, many), lists.indices, scores)
         return Ranking.from_pairs(*pairs, len(ranking), k)
 
+    @property
+    def most_held_out(self) -> int | None:  # type: ignore[override]
+        """As many held-out documents as the model may rank."""
+        return self.model_.most_held_out
+
+    def sends_to(self) -> list[str]:
+        """Return the addresses to which the model sends texts."""
+        return self.model_.sends_to()
+
+    def take_notes(self) -> list[str]:
+        """Return what the model has to say."""
+        return self.model_.take_notes()
+
     # --- explaining -----------------------------------------------------------------------------
 
     def _sources(self, label: int) -> list[int]:

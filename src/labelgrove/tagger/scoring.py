@@ -42,8 +42,10 @@ RankBatches: TypeAlias = Callable[[Iterable[list[str]], int], Iterable[tuple[int
 
 
 HIERARCHY_NOTES = {
-    "closed": "and all labels above these (--hierarchy closed); rankings stay as they are",
-    "leaf": "but for labels above another of these (--hierarchy leaf); rankings stay as they are",
+    "closed": "with --hierarchy closed they also count all labels above these; rankings stay as "
+    "they are",
+    "leaf": "with --hierarchy leaf they leave out labels that stand above another of these; "
+    "rankings stay as they are",
 }
 
 

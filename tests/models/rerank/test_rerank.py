@@ -97,6 +97,14 @@ def test_commands_about_one_text_say_where_it_goes(trained, language_model, monk
     assert "language model: 1 request to" in said
 
 
+def test_it_is_no_first_stage_and_bounds_what_a_consensus_asks():
+    with pytest.raises(InputError, match="ask a language model about every training text"):
+        models.create("xml-cnn", first="rerank")
+    partners = models.create("consensus", partners=["bonsai", "rerank"])
+    assert partners.most_held_out == models.create("rerank").calibrate_on
+    assert models.create("consensus", partners=["bonsai", "knn"]).most_held_out is None
+
+
 def test_training_sends_a_few_held_out_texts_and_no_other(trained):
     _, lines, asked = trained
     sent = {text for text, _ in asked} - {"A short text."}

@@ -111,6 +111,12 @@ class NeuralSettings(Training, ReaderSettings):
                 f"lora={self.lora} and frozen={self.frozen}: low-rank updates leave all of the "
                 "encoder as it is, so set one of them to 0"
             )
+        if self._first_name == "rerank":
+            raise InputError(
+                "first='rerank' would ask a language model about every training text: let rerank "
+                f"stand on this model instead (model rerank with first={self.name!r}), or combine "
+                "the two"
+            )
         if self.first != NO_FIRST and self._first_name == self.name:
             raise InputError(
                 f"first={self.first!r} is this model itself: choose another, such as 'bonsai'"
