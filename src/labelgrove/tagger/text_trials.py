@@ -282,5 +282,5 @@ def _stems(texts: list[str], progress: Progress) -> _Candidate | None:
     return _Candidate(
         {"analyzer": f"{STEMS}{language.code}"},
         f"{language.name}: word stems instead of words",
-        f"{language.name}: words as they are, since word stems rank labels no better",
+        f"{language.name}: words as they are, since word stems do not rank labels clearly better",
     )
