@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from labelgrove import Tagger, models
 from labelgrove.core.errors import InputError
 from labelgrove.core.ranking import Ranking
+from labelgrove.core.types import Estimate
 from labelgrove.evaluation import Calibration, overlap
 from labelgrove.models.consensus import Consensus, Partner
 from labelgrove.models.contract import NOISE, known_answer
@@ -118,6 +119,30 @@ def test_overlap_is_the_share_of_common_labels():
     first = Ranking(np.array([[3, 1, -1], [0, 2, 4]]), np.array([[0.9, 0.5, 0], [0.5, 0.4, 0.3]]))
     second = Ranking(np.array([[1, 2, 3], [2, 0, 4]]), np.array([[0.9, 0.5, 0.1]] * 2))
     np.testing.assert_allclose(overlap(first, second, [1, 2, 3]), [0, 0.75, 5 / 6])
+
+
+def test_its_estimate_is_that_of_its_partners(monkeypatch):
+    """Partners are trained in turn: times add up, and the greatest memory counts."""
+    asked = []
+
+    def told(seconds, memory, **more):
+        def estimate(self, X, Y, context):
+            asked.append((type(self).name, X.shape))
+            return Estimate(seconds, memory, None, **more)
+
+        return estimate
+
+    monkeypatch.setattr(type(models.create("bonsai")), "estimate", told(2.0, 10, divisible=3.0))
+    monkeypatch.setattr(XmlCnn, "estimate", told(5.0, 7, divisible=8.0, processes=4, exchanged=9))
+    consensus = models.create("consensus", partners=["bonsai", "xml-cnn"])
+    found = Tagger(consensus, validation=0.2).estimate(TEXTS, LABELS)
+    assert found == Estimate(7.0, 10, None, divisible=11.0, processes=4, exchanged=9)
+    (first, words), (second, tokens) = asked
+    assert (first, second) == ("bonsai", "xml-cnn")
+    assert words != tokens, "each partner reads its own view of the texts"
+    assert words[0] == tokens[0] < len(TEXTS), "some documents are held out"
+    with pytest.raises(InputError, match="grove cannot tell in advance"):
+        Tagger(models.create("consensus", partners=["grove", "bonsai"])).estimate(TEXTS, LABELS)
 
 
 # --- partners that remember -----------------------------------------------------------------------

@@ -282,7 +282,16 @@ class Classifier(Part):
 
     def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
         """Tell what `fit` with the same arguments would take, after a short trial."""
-        raise InputError(f"{self.name} cannot tell in advance what its training takes")
+        self.check_estimates()
+        raise NotImplementedError
+
+    def check_estimates(self) -> None:
+        """Refuse, before texts are read, to `estimate` where the model cannot tell."""
+        if type(self).estimate is Classifier.estimate:
+            raise InputError(
+                f"{self.name} cannot tell in advance what its training takes: train it on a part "
+                "of the documents to see how long that takes"
+            )
 
     def explain(self, X: Features, i: int, label: int) -> Explanation:
         """Return how much each feature or token of row ``i`` spoke for ``label``."""

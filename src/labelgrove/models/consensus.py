@@ -22,7 +22,7 @@ from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import Rule, setting
-from labelgrove.core.types import Explanation, FitContext, ViewSpec
+from labelgrove.core.types import Estimate, Explanation, FitContext, ViewSpec
 from labelgrove.evaluation import Calibration
 from labelgrove.models.members import own_context, own_views
 from labelgrove.models.registry import MODELS
@@ -134,6 +134,26 @@ class Consensus(Classifier):
             read = {view: views[view] for view in model.views()}
             partners.append(Partner(model, read, everything, Calibration.identity()))
         self.partners_ = partners
+
+    def check_estimates(self) -> None:
+        """Refuse to estimate where a partner cannot tell."""
+        for model in self._new():
+            model.check_estimates()
+
+    def estimate(self, X: Features, Y: csr_array, context: FitContext) -> Estimate:
+        """Tell what `fit` would take: the times of the partners, who are trained in turn."""
+        told = []
+        for model, own in zip(self._new(), self._named(), strict=True):
+            views = {view: name for view, (name, _) in own.items()}
+            told.append(model.estimate(own_views(X, views), Y, own_context(context, views, "")))
+        return Estimate(
+            seconds=sum(each.seconds for each in told),
+            memory=max(each.memory for each in told),
+            free=min((each.free for each in told if each.free is not None), default=None),
+            divisible=sum(each.divisible for each in told),
+            processes=min((each.processes for each in told if each.processes), default=None),
+            exchanged=sum(each.exchanged for each in told),
+        )
 
     @property
     def refits(self) -> bool:

@@ -168,8 +168,7 @@ class Tagger(Configured):
         models can tell, and linear ones without chains.
         """
         model = self._new_model()
-        if type(model).estimate is Classifier.estimate:  # before texts are read
-            raise InputError(f"{model.name} cannot tell in advance what its training takes")
+        model.check_estimates()
         shown = run.progress if run and progress is None else as_progress(progress)
         run = Run(progress=shown)  # without a folder no features are kept
         corpus = as_corpus(texts, labels, label_names)

@@ -3,6 +3,8 @@
 Tagami, "AnnexML: approximate nearest neighbor search for extreme multi-label classification", KDD
 2017, with the settings of the author's program. Neighbours in the embedding are searched exactly
 (the paper's graph search is for speed), and equally near neighbours by labels come in random order.
+A document is moved once for all its pairs; the author's program moves it for each of them, which
+takes twice as long for the same scores (benchmarks/LOG.md).
 """
 
 from __future__ import annotations

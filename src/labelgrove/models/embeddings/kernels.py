@@ -113,13 +113,14 @@ def embed_pairs(indptr, indices, data, near, rounds, rate, gamma, weights, seed)
     """Learn ``weights`` (features, d) so that rows have a great cosine with those near them.
 
     For each row i, each row p ``near`` it, shape (n, k), -1 for none, and as many random rows q,
-    it lowers log(1 + sum over q of exp(-gamma (cos(i, p) - cos(i, q)))).
+    it lowers log(1 + sum over q of exp(-gamma (cos(i, p) - cos(i, q)))). Row i is moved once, by
+    the sum of its slopes.
     """
     n, k = near.shape
     size = weights.shape[1]
     squares = np.ones(weights.shape, np.float32)
     own, others = np.empty(size, np.float32), np.empty((2 * k, size), np.float32)
-    direction = np.empty(size, np.float32)
+    direction, own_direction = np.empty(size, np.float32), np.empty(size, np.float32)
     lengths, cosines = np.empty(2 * k, np.float32), np.empty(2 * k, np.float32)
     pulls, terms = np.empty(2 * k, np.float32), np.empty(k, np.float32)
     drawn_rows = np.empty(2 * k, np.int64)
@@ -155,15 +156,15 @@ def embed_pairs(indptr, indices, data, near, rounds, rate, gamma, weights, seed)
                     share = gamma * terms[r] / total
                     pulls[q] += share
                     pulls[k + r] -= share
+            own_direction[:] = 0
             for q in range(2 * k):
                 row = drawn_rows[q]
                 for d in range(size):
                     away = cosines[q] * own[d] / length
-                    direction[d] = pulls[q] * (others[q, d] / lengths[q] - away) / length
-                _move(indices, data, indptr[i], indptr[i + 1], direction, rate, weights, squares)
-                for d in range(size):
+                    own_direction[d] += pulls[q] * (others[q, d] / lengths[q] - away) / length
                     away = cosines[q] * others[q, d] / lengths[q]
                     direction[d] = pulls[q] * (own[d] / length - away) / lengths[q]
                 _move(
                     indices, data, indptr[row], indptr[row + 1], direction, rate, weights, squares
                 )
+            _move(indices, data, indptr[i], indptr[i + 1], own_direction, rate, weights, squares)

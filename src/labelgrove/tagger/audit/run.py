@@ -207,8 +207,7 @@ def estimate_models(
     progress: Progress | None = None,
 ) -> Estimate:
     """Tell how long the models of an audit will take, and how much memory they need."""
-    if type(model).estimate is Classifier.estimate:
-        raise InputError(f"{model.name} cannot tell in advance what its training takes")
+    model.check_estimates()
     options = options or AuditOptions()
     told = _prepared(corpus, model, None, options, progress or Silent()).estimate()
     fits = options.folds - 1  # folds models, each of all documents but one fold
