@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 MOST = np.uint32(0xFFFFFFFF)
 NOTHING = (int(MOST) * 0x9E3779B1 % 2**32) >> 16  # at every place, of a text without words

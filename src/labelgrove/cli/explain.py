@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove.cli import json_file, options
+from labelgrove.cli.small_jobs import begin_small_job
 from labelgrove.cli.terminal import show
 from labelgrove.core.errors import InputError
 from labelgrove.core.printable import one_line, printable
@@ -83,6 +84,8 @@ def explain(
             "give --text with a text to explain, or --label alone to see the words of a label"
         )
     progress = options.open_progress(quiet)
+    if neighbours is None:
+        begin_small_job(folder, [text or ""])
     tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     if text is None:
         _explain_labels(tagger, label or [], html, json_to)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from labelgrove.cli.terminal import warn
+from labelgrove.core.compiling import announce, be_silent
 
 if TYPE_CHECKING:
     from labelgrove.core.progress import Progress
@@ -245,7 +246,6 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
 
 def open_progress(quiet: bool) -> Progress:
     """Return bars on a terminal, lines in a pipe, nothing when quiet; compiling is told there."""
-    from labelgrove.core.compiling import announce
     from labelgrove.core.progress import Silent, for_stream
 
     if quiet or sys.stderr is None:
@@ -257,10 +257,7 @@ def open_progress(quiet: bool) -> Progress:
 
 def close_progress() -> None:
     """Show nothing more once a command has ended."""
-    if "labelgrove.core.compiling" in sys.modules:  # importing it takes a while
-        from labelgrove.core.compiling import be_silent
-
-        be_silent()
+    be_silent()
 
 
 def say_skipped(*corpora: Corpus | None) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelgrove.cli import options
+from labelgrove.cli.small_jobs import begin_small_job
 from labelgrove.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def shortlist(
     if unique and form is not Form.schema:
         raise typer.BadParameter("--unique is for --as schema")
     progress = options.open_progress(quiet or bool(texts))
+    if texts:
+        begin_small_job(folder, texts)
     from labelgrove.cli.tag import opened, say_where_texts_go
     from labelgrove.tagger import Tagger
     from labelgrove.tagger.bulk import numbered

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelgrove.cli import options
+from labelgrove.cli.small_jobs import begin_small_job
 from labelgrove.cli.terminal import show, warn
 from labelgrove.core.errors import PartlyDoneError, StoppedError
 
@@ -98,6 +99,8 @@ def tag(
     if out is None or to_file:
         if out is not None:
             _check_file(out, inputs[0], overwrite)
+        if texts:
+            begin_small_job(folder, texts)
         from labelgrove.tagger import Tagger
 
         tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)

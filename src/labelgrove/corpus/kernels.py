@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Loops over sparse rows, compiled: heaviest entries, balanced halves, spherical k-means."""
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

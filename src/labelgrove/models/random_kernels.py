@@ -1,7 +1,8 @@
 """Random numbers inside kernels, from a state that their caller keeps."""
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 SEPARATOR, WORD, MARK, UNSPACED = 1, 2, 3, 4
 KIND_BITS = 7

@@ -7,12 +7,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from labelgrove.models.linear import dense_kernels as kernels
-from labelgrove.models.linear.product_kernels import (
-    WHOLE_VECTORS,
-    add_product,
-    dots_tile,
-    write_dots,
-)
+from labelgrove.models.linear import plain_products, product_kernels
+from labelgrove.models.linear.plain_products import WHOLE_VECTORS
+from labelgrove.models.linear.product_kernels import add_product, dots_tile
 
 quick = settings(max_examples=50, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -29,8 +26,10 @@ def test_add_product_is_a_matrix_product(seed, m, k, n, whole):
     left, out = numbers(rng, m, k), numbers(rng, m, n)
     right = rng.integers(-127, 128, (k, n)).astype(np.int8) if whole else numbers(rng, k, n)
     wanted = out + left.astype(float) @ right.astype(float)
-    add_product(left, right, out)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-3)
+    for products in (product_kernels, plain_products):
+        found = out.copy()
+        products.add_product(left, right, found)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int8])
@@ -67,8 +66,10 @@ def test_further_rows_of_both_matrices_are_not_read():
     left, right, out = numbers(rng, 13, 5), numbers(rng, 9, 21), numbers(rng, 11, 21)
     left[11:], right[5:] = np.nan, np.nan
     wanted = out + left[:11] @ right[:5]
-    add_product(left, right, out)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+    for products in (product_kernels, plain_products):
+        found = out.copy()
+        products.add_product(left, right, found)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @quick
@@ -78,10 +79,11 @@ def test_write_dots_multiplies_rows_with_rows(seed, fours_left, fours_right, vec
     rng = np.random.default_rng(seed)
     left = numbers(rng, 4 * fours_left, WHOLE_VECTORS * vectors)
     right = numbers(rng, 4 * fours_right, WHOLE_VECTORS * vectors)
-    out = np.full((len(left), len(right) + 3), np.nan, np.float32)
-    write_dots(left, right, out)
-    np.testing.assert_allclose(out[:, :-3], left @ right.T, rtol=1e-4, atol=1e-4)
-    assert np.isnan(out[:, -3:]).all()
+    for products in (product_kernels, plain_products):
+        out = np.full((len(left), len(right) + 3), np.nan, np.float32)
+        products.write_dots(left, right, out)
+        np.testing.assert_allclose(out[:, :-3], left @ right.T, rtol=1e-4, atol=1e-4)
+        assert np.isnan(out[:, -3:]).all()
 
 
 @pytest.mark.parametrize("lanes", [8, 16])

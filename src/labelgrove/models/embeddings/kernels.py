@@ -4,8 +4,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 """
 
 import numpy as np
-from numba import njit
 
+from labelgrove.core.jit import njit
 from labelgrove.models.random_kernels import next_random
 
 ALIKE = np.float32(1e-7)  # products that differ by less are equal

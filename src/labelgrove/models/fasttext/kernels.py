@@ -8,7 +8,8 @@ gives the same model. ``rate`` falls linearly from document ``done`` of ``total`
 import heapq
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 FAST = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 ONE, ZERO = np.float32(1.0), np.float32(0.0)

@@ -4,8 +4,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 """
 
 import numpy as np
-from numba import njit
 
+from labelgrove.core.jit import njit
 from labelgrove.models.random_kernels import next_random
 
 GAIN = 1e-6  # by which a round must raise the mean nDCG, or it was the last one

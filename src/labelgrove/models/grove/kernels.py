@@ -1,6 +1,6 @@
 """Kernels of boosted trees. Arrays in and out; each is tested against LightGBM."""
 
-from numba import njit
+from labelgrove.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -11,15 +11,15 @@ labels move in a visit.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from labelgrove.models.linear.product_kernels import (
-    DOT_ROWS,
-    WHOLE_VECTORS,
-    add_product,
-    write_dots,
-)
+from labelgrove.core.jit import interpreting, njit
+from labelgrove.models.linear.plain_products import DOT_ROWS, WHOLE_VECTORS
+
+if interpreting():
+    from labelgrove.models.linear.plain_products import add_product, write_dots
+else:
+    from labelgrove.models.linear.product_kernels import add_product, write_dots
 
 BLOCK = 8  # rows that are scored at once
 LINE = 16  # numbers in a line of the cache

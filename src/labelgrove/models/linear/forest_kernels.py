@@ -4,8 +4,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 """
 
 import numpy as np
-from numba import njit
 
+from labelgrove.core.jit import njit
 from labelgrove.models.linear.dense_kernels import write_scores
 
 ZERO = np.float32(0.0)

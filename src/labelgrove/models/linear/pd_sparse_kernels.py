@@ -4,7 +4,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 """
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 HALVINGS = 60  # of an interval that holds a threshold
 NOTHING = 1e-12  # a dual variable below it is 0

@@ -7,14 +7,15 @@ each cell has the same bits, however many rows are multiplied at once.
 from itertools import product
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
+from labelgrove.core.jit import njit
+from labelgrove.models.linear.plain_products import DOT_ROWS
+
 LANES = 16 if "+avx512f" in get_host_cpu_features() else 8  # numbers in a vector register
-WHOLE_VECTORS = 16  # a multiple of LANES on every machine
-DOT_ROWS = 4
 
 
 def _place(builder, array, i, j, kind):

@@ -8,9 +8,9 @@ with vector instructions.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from labelgrove.core.jit import njit
 from labelgrove.models.linear.dense_kernels import (
     BLOCK,
     aligned_zeros,

@@ -4,7 +4,8 @@ Arrays in and out, nothing else; each is tested against plain numpy.
 """
 
 import numpy as np
-from numba import njit
+
+from labelgrove.core.jit import njit
 
 SLACK = np.float32(1e-5)  # more than rounding adds to a sum of products, or takes from it
 TINY = np.float32(1e-30)  # the least that counts as above 0
