@@ -16,8 +16,8 @@ MODELS = ("grove", "one-vs-rest", "knn", "fastxml")
 PROGRAM = """
 import json, sys
 from labelgrove.cli.app import run
-from labelgrove.core.jit import allow_interpreting
-allow_interpreting()
+from labelgrove.core import one_command
+one_command.begin()
 codes = [run(words) for words in json.loads(sys.argv[1])]
 print(json.dumps({"codes": codes, "numba": "numba" in sys.modules}))
 """

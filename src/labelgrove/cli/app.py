@@ -39,9 +39,8 @@ from labelgrove.cli.tag import tag
 from labelgrove.cli.terminal import show, warn
 from labelgrove.cli.train import train
 from labelgrove.cli.tune import tune
-from labelgrove.core import interrupts
+from labelgrove.core import interrupts, one_command
 from labelgrove.core.errors import InputError, LabelgroveError, StoppedError, StorageError
-from labelgrove.core.jit import allow_interpreting
 from labelgrove.core.reader_words import of_command
 
 LOOP = "Symlink loop"  # what Path.resolve says before Python 3.13; then it is an OSError
@@ -147,7 +146,7 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: exit 0, 2 for a wrong call or input, 1 for a failure."""
-    allow_interpreting()
+    one_command.begin()
     sys.exit(run(arguments))
 
 

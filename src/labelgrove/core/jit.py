@@ -11,25 +11,19 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from labelgrove.core import one_command
 from labelgrove.core.compiling import listen
 
-_allowed = False
 _interpreting = False
 
 
-def allow_interpreting() -> None:
-    """Let `interpret` work here: this process is one command, which ends when it is done."""
-    global _allowed
-    _allowed = True
-
-
 def interpret() -> None:
-    """Have kernels that are imported from now on read as plain Python, where that is allowed.
+    """Have kernels that are imported from now on read as plain Python, where this is one command.
 
     Without effect where numba is there already.
     """
     global _interpreting
-    if _allowed and "numba" not in sys.modules:
+    if one_command.has_begun() and "numba" not in sys.modules:
         import numpy as np
 
         np.seterr(over="ignore")  # hashes multiply beyond 64 bits, as they do in compiled kernels

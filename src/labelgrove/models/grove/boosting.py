@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelgrove.core import checks
+from labelgrove.core import checks, one_command
 
 PATIENCE = 10  # rounds without gain after which no more trees are tried
 PARAMETERS = {
@@ -90,9 +90,14 @@ class BoostedTrees(NamedTuple):
 
 
 def lightgbm() -> ModuleType | None:
-    """Return the library, or None where it is missing or cannot be loaded."""
+    """Return the library, or None where it is missing or cannot be loaded.
+
+    What it would offer to users of other packages takes a second to load, and is left out of a
+    command.
+    """
     try:
-        return import_module("lightgbm")
+        with one_command.without("sklearn", "pandas", "dask", "matplotlib"):
+            return import_module("lightgbm")
     except (ImportError, OSError):  # without libgomp the wheel is there and does not load
         return None
 
