@@ -78,6 +78,6 @@ class SeqTag(LabelReading, FineTuning, NeuralClassifier):
         """Return settings small enough to learn in seconds, with an encoder made on the spot."""
         from labelgrove.models.neural.examples import small_bert
 
-        return {"encoder": small_bert(folder), "length": 32, "batch": 16, "epochs": 12,
-                "units": 16, "encoder_rate": 0.003, "hidden_rate": 0.01, "learning_rate": 0.01,
+        return {"encoder": small_bert(folder), "length": 32, "batch": 16, "epochs": 8,
+                "units": 16, "encoder_rate": 0.005, "hidden_rate": 0.01, "learning_rate": 0.02,
                 "layer_decay": 1.0, "warmup": 0.0, "threads": 1}  # fmt: skip
