@@ -21,6 +21,7 @@ from labelgrove.core import storage
 from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.progress import Silent
 from labelgrove.service import metrics, server
+from labelgrove.service.listening import listen, shown
 from labelgrove.service.settings import Limits, Settings
 from labelgrove.service.versions import Versions
 from services import made
@@ -64,26 +65,26 @@ def few_files():
 
 
 def test_a_port_is_taken_once_and_free_at_once():
-    listening = server._listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     said = rf"nothing can listen at 127\.0\.0\.1:{port} \({os.strerror(errno.EADDRINUSE)}\)"
     with pytest.raises(InputError, match=said + ": choose another --port or --host"):
-        server._listen("127.0.0.1", port)
+        listen("127.0.0.1", port)
     with socket.create_connection(("127.0.0.1", port)) as client:
         accepted, _ = listening.accept()
         accepted.close()  # the side that closes first keeps the port for a minute
         assert client.recv(1) == b""
     listening.close()
-    server._listen("127.0.0.1", port).close()
+    listen("127.0.0.1", port).close()
     with pytest.raises(InputError, match=r"127\.0\.0\.1:70000 \(.*0-65535"):
-        server._listen("127.0.0.1", 70_000)
+        listen("127.0.0.1", 70_000)
 
 
 def test_an_address_of_version_6():
-    assert server._shown("::1") == "[::1]"
-    assert server._shown("localhost") == "localhost"
+    assert shown("::1") == "[::1]"
+    assert shown("localhost") == "localhost"
     try:
-        listening = server._listen("::1", 0)
+        listening = listen("::1", 0)
     except InputError:
         pytest.skip("this machine has no addresses of version 6")
     with listening:

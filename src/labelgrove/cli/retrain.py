@@ -103,7 +103,7 @@ def retrain(
     _warn(plan, before, folder, source, test)
     learned = Corrected(corpus, said.documents, plan.held_out)
     began = time.monotonic()
-    after = before.retrain(learned, run=Run(progress=progress))
+    after = before.retrain(learned, names=said.names, run=Run(progress=progress))
     seconds = time.monotonic() - began
     options.say_skipped(corpus)
     scores = None

@@ -72,6 +72,23 @@ def serve(
             help="File of keys, one a line, of which requests need one.", rich_help_panel=SAFETY
         ),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port of their own for the metrics, which asks for no API key; 0 for any. The "
+            "service's own port has none then.",
+            min=0,
+            max=65535,
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    metrics_keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of keys for the metrics alone, which then take no other.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     rate: Annotated[
         int | None,
         typer.Option(
@@ -93,6 +110,16 @@ def serve(
         typer.Option(
             help="A name by which the service may be called. By default localhost alone, and where "
             "others reach it, its addresses and the name of this machine. Repeatable.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="Origin of other web pages that may ask, such as https://catalogue.example.org; "
+            "* for all pages. Repeatable.",
+            show_default=False,
             rich_help_panel=SAFETY,
         ),
     ] = None,
@@ -181,6 +208,7 @@ def serve(
         is_loopback,
         languages_of,
         name_taggers,
+        origins_of,
         own_names,
         read_examples,
         read_keys,
@@ -191,6 +219,8 @@ def serve(
         raise typer.BadParameter("--feedback and --no-feedback exclude each other")
     if review is not None and no_feedback:
         raise typer.BadParameter("--review writes feedback: leave out --no-feedback")
+    if metrics_port and metrics_port == port:
+        raise typer.BadParameter(f"--metrics-port {metrics_port} is --port too: choose another")
     taggers = name_taggers(folders)
     files: list[str | None] = []
     for name, folder in taggers:
@@ -211,6 +241,9 @@ def serve(
             rate=rate,
         ),
         keys=read_keys(api_keys) if api_keys else (),
+        metrics_keys=read_keys(metrics_keys) if metrics_keys else (),
+        metrics_port=metrics_port,
+        origins=origins_of(allow_origin or ()),
         examples=read_examples(examples) if examples else (),
         review=str(review.resolve()) if review else "",
         languages=languages_of(taggers, language or ()),
@@ -235,5 +268,6 @@ def serve(
         host=host,
         port=port,
         ready=lambda address: print(f"serving at {address}", flush=True),
+        metrics_ready=lambda address: print(f"metrics at {address}", flush=True),
         progress=options.open_progress(quiet),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ from labelgrove.corpus.jsonl import JsonLines
 from labelgrove.corpus.reading import read_corpus
 
 TABLES = (".csv", ".tsv", ".xlsx")  # in which people fill in labels
+NAMES = "names"  # field of a line of feedback: names of new labels, by id
 ASIDE = ".aside-"  # between the names of a file and of a process that could not write to it
 
 
@@ -34,11 +37,14 @@ class Feedback:
         How often texts were judged.
     torn
         Files whose last line was cut off, and left out.
+    names
+        Names of labels that were new to the tagger, by id, where they were said.
     """
 
     documents: Mapping[str, Document]
     lines: int
     torn: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_feedback(
@@ -59,13 +65,16 @@ def read_feedback(
     """
     files = [source] if isinstance(source, str | os.PathLike) else source
     documents: dict[str, Document] = {}
+    names: dict[str, str] = {}
     read, torn = 0, []
     for file in map(Path, files):
-        said, cut = _filled_in(file) if suffix(file) in TABLES else _told(file)
+        table = suffix(file) in TABLES
+        said, cut = _filled_in(file) if table else _told(file)
+        names.update({} if table else _names(file))
         documents.update({document.text: document for document in said})
         read += len(said)
         torn += [str(file)] * cut
-    return Feedback(documents, read, tuple(torn))
+    return Feedback(documents, read, tuple(torn), names)
 
 
 def _told(file: Path) -> tuple[list[Document], bool]:
@@ -74,6 +83,20 @@ def _told(file: Path) -> tuple[list[Document], bool]:
     aside = _read_aside(file)
     told = _FeedbackLines(file)
     return [*(told if not aside or _has_lines(file) else ()), *aside], told.torn
+
+
+def _names(file: Path) -> dict[str, str]:
+    """Return the names that lines of feedback, which were read before, give to new labels."""
+    found: dict[str, str] = {}
+    for each in (file, *_aside(file)):
+        for line in lines(each) if _has_lines(each) else ():
+            if NAMES.encode() not in line:
+                continue
+            with suppress(ValueError):  # the last line may be cut off
+                names = json.loads(line).get(NAMES)
+                if isinstance(names, dict):
+                    found.update({str(label): str(name) for label, name in names.items() if name})
+    return found
 
 
 def _filled_in(file: Path) -> tuple[list[Document], bool]:
@@ -88,10 +111,14 @@ def _has_lines(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
+def _aside(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}{ASIDE}*"))
+
+
 def _read_aside(path: Path) -> list[Document]:
     """Return what processes wrote aside that could not write to a file of feedback."""
     found: list[Document] = []
-    for each in sorted(path.parent.glob(f"{glob.escape(path.name)}{ASIDE}*")):
+    for each in _aside(path):
         try:
             found += _FeedbackLines(each)
         except InputError:

@@ -281,6 +281,20 @@ def vocabulary_of(space: LabelSpace, source: str = "the label space") -> Vocabul
     )
 
 
+def with_names(vocabulary: Vocabulary, names: Mapping[str, str]) -> Vocabulary:
+    """Return a vocabulary that also has these concepts, given by id and name, where they are new.
+
+    Examples
+    --------
+    >>> known = Vocabulary({"d": Concept("Dogs")}, "a file")
+    >>> [each.name for each in with_names(known, {"d": "Hounds", "c": "Cats"}).concepts.values()]
+    ['Dogs', 'Cats']
+    """
+    known = vocabulary.concepts
+    new = {label: Concept(name) for label, name in names.items() if label not in known}
+    return replace(vocabulary, concepts={**known, **new}) if new else vocabulary
+
+
 def _examples(ids: Sequence[str] | dict[str, Concept]) -> str:
     shown = ", ".join(repr(label) for label in islice(ids, 3))
     return shown + (", ..." if len(ids) > 3 else "")

@@ -7,7 +7,8 @@ work unchanged. Keys, rates, limits, hosts and origins are checked as for every 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -19,7 +20,8 @@ from labelgrove._version import __version__
 from labelgrove.core.errors import UnknownNameError
 from labelgrove.service import annif_schemas as schemas
 from labelgrove.service import openapi
-from labelgrove.service.answering import in_time, json_answer, spend
+from labelgrove.service.annif_problems import BAD, AnnifProblemError, problem_of
+from labelgrove.service.answering import answered_by, in_time, json_answer, spend
 from labelgrove.service.bodies import (
     NOTES,
     ROUTE,
@@ -29,7 +31,6 @@ from labelgrove.service.bodies import (
     read_form,
     too_many,
 )
-from labelgrove.service.problems import ProblemError, as_problem
 from labelgrove.service.schemas import MOST_LABELS
 from labelgrove.service.served import Served
 from labelgrove.service.taggers import ServedTaggers, TaggerQueue, text_weight
@@ -38,32 +39,13 @@ from labelgrove.text.language import candidate_scores, detect_language
 VERSION = "1.4"  # of Annif, whose API this is
 UNDETERMINED = "und"  # as BCP 47 calls a language that nobody knows
 NAMES = 300  # of labels that are looked at to guess their language
-STATUSES = {408: 503, 409: 503, 422: 400, 507: 503}  # ours, and what Annif answers
-NOT_FOUND, BAD, UNAVAILABLE = "Project not found", "Bad Request", "Service unavailable"
-
-
-class AnnifProblemError(ProblemError):
-    """A refusal as Annif words it: problem details, but plain text where a body is too large."""
-
-    def __init__(self, status: int, title: str, detail: str, **more: Any) -> None:
-        super().__init__(status, detail, **more)
-        self.title = title
-
-    def response(self) -> Response:
-        """Return the answer."""
-        if self.status == 413:
-            return Response(self.detail, 413, self.headers, "text/plain")
-        body = {
-            "type": "about:blank",
-            "title": self.title,
-            "detail": self.detail,
-            "status": self.status,
-        }
-        return Response(to_json(body), self.status, self.headers, "application/problem+json")
+NOT_FOUND = "Project not found"
+PASSED_OVER = "Documents-Passed-Over"  # header: how many documents there was nothing to learn of
+log = logging.getLogger("labelgrove.service")
 
 
 class AnnifRoute(APIRoute):
-    """A route that answers errors as Annif does, and is counted by its template."""
+    """A route that is counted by its template; its errors have Annif's form by their path."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
@@ -74,18 +56,9 @@ class AnnifRoute(APIRoute):
             try:
                 return await answer(request)
             except Exception as error:
-                return _problem(as_problem(request, error)).response()
+                return problem_of(request, error).response()
 
         return handler
-
-
-def _problem(problem: ProblemError) -> ProblemError:
-    if isinstance(problem, AnnifProblemError):
-        return problem
-    status = STATUSES.get(problem.status, problem.status)
-    plain = ProblemError(status, problem.detail).title
-    title = {400: BAD, 503: UNAVAILABLE}.get(status, plain)
-    return AnnifProblemError(status, title, problem.detail, headers=problem.headers)
 
 
 class Projects:
@@ -158,7 +131,7 @@ class Projects:
         ``place`` is where texts stand in the request, with ``{}`` for their number.
         """
         queue = self.queue(project)
-        served = queue.served
+        served = answered_by(request, queue.served)
         if wanted.language and wanted.language != await asyncio.to_thread(self.language, served):
             said = f'language "{wanted.language[:50]}" not supported by vocabulary'
             raise AnnifProblemError(400, BAD, said)
@@ -183,12 +156,18 @@ class Projects:
             results[number]["results"] = [_suggestion(label) for label in each["labels"]]
         return results
 
-    async def learn(self, request: Request, project: str, learned: schemas.Learned) -> None:
-        """Keep documents as feedback; return once the disk has them."""
+    async def learn(self, request: Request, project: str, learned: schemas.Learned) -> int:
+        """Keep documents as feedback, and return how many were passed over, once the disk has them.
+
+        As in Annif, a document without a text, or that says nothing of subjects, is no lesson.
+        """
         limits = self._taggers.settings.limits
-        # as Annif does: a document without a text, or that says nothing of subjects, is no lesson
-        kept = [each for each in learned.root if each.text and "subjects" in each.model_fields_set]
-        texts = [each.text for each in kept]
+        kept = {
+            number: each
+            for number, each in enumerate(learned.root)
+            if each.text and "subjects" in each.model_fields_set
+        }
+        texts = [each.text for each in kept.values()]
         request.scope[NOTES]["texts"] = texts
         if len(texts) > limits.texts:
             raise too_many(len(texts), limits)
@@ -198,11 +177,13 @@ class Projects:
             said = f"Project '{project[:100]}' is not configured to allow learning via API"
             raise AnnifProblemError(403, "Learning not allowed", said)
         spend(request, sum(map(text_weight, texts)))
-        records = await asyncio.to_thread(_records, queue.served, kept)
+        served = answered_by(request, queue.served)
+        records = await asyncio.to_thread(_records, served, kept)
         writing = asyncio.gather(*map(queue.write, records), return_exceptions=True)
         for outcome in await in_time(writing, limits.seconds):
             if outcome is not None:
                 raise outcome
+        return len(learned.root) - len(kept)
 
 
 def add_annif(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> None:
@@ -235,9 +216,9 @@ def _told(router: APIRouter, projects: Projects) -> None:
         return json_answer(to_json({"projects": found}))
 
     @router.get("/v1/projects/{project_id}", response_model=schemas.Project)
-    async def one(project_id: str) -> Response:
+    async def one(request: Request, project_id: str) -> Response:
         """Tell what a project is."""
-        served = projects.queue(project_id).served
+        served = answered_by(request, projects.queue(project_id).served)
         return json_answer(to_json(await asyncio.to_thread(projects.describe, served)))
 
 
@@ -288,8 +269,12 @@ def _learning(
     async def learn(request: Request, project_id: str) -> Response:
         """Keep documents and their labels as feedback, from which 'labelgrove retrain' learns."""
         asked = await read(request, schemas.Learned, limits, held)
-        await projects.learn(request, project_id, asked)
-        return Response(status_code=204)
+        passed = await projects.learn(request, project_id, asked)
+        if not passed:
+            return Response(status_code=204)
+        said = "%s: documents to learn without a text or without subjects, passed over: %d"
+        log.warning(said, project_id, passed)
+        return Response(status_code=204, headers={PASSED_OVER: str(passed)})
 
     @router.post(
         "/v1/detect-language",
@@ -320,23 +305,38 @@ def _suggestion(label: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _records(served: Served, documents: Sequence[schemas.IndexedDocument]) -> list[dict[str, Any]]:
-    """Return documents as feedback."""
+def _records(
+    served: Served, documents: Mapping[int, schemas.IndexedDocument]
+) -> list[dict[str, Any]]:
+    """Return documents, by their place in the request, as feedback; new labels keep their names."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     records = []
-    for document in documents:
-        found = [_label(served, subject) for subject in document.subjects]
-        labels = [label for label in dict.fromkeys(found) if label]
-        record = {"text": document.text, "labels": labels, "rejected": []}
+    for number, document in documents.items():
+        labels: dict[str, None] = {}
+        names: dict[str, str] = {}
+        for place, subject in enumerate(document.subjects):
+            label, new = _label(served, subject)
+            if not label:
+                where = f"[{number}].subjects[{place}].uri"
+                named = f", and the tagger has no label {subject.label[:50]!r}"
+                said = f"{where}: it is empty{named if subject.label else ''}; nothing was kept"
+                raise AnnifProblemError(400, BAD, said)
+            labels[label] = None
+            name = " ".join(subject.label.split())
+            if new and name:
+                names[label] = name
+        record: dict[str, Any] = {"text": document.text, "labels": [*labels], "rejected": []}
+        if names:
+            record["names"] = names
         records.append({**record, "model": served.name, "time": now})
     return records
 
 
-def _label(served: Served, subject: schemas.Subject) -> str:
-    """Return the id that a subject means; a URI that nobody knows is a new label."""
+def _label(served: Served, subject: schemas.Subject) -> tuple[str, bool]:
+    """Return the id that a subject means, and whether it is new: a URI that nobody knows."""
     uri = " ".join(subject.uri.split())
     for given in (uri, subject.label):
         numbers = served.labels.lookup(given) if given.strip() else []
         if len(numbers) == 1:
-            return str(served.labels.ids[numbers[0]])
-    return uri
+            return str(served.labels.ids[numbers[0]]), False
+    return uri, True

@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from fastapi import Request, Response
 
-from labelgrove.service.bodies import NOTES
-from labelgrove.service.middleware import SPEND
+from labelgrove.service.access import SPEND
+from labelgrove.service.bodies import NOTES, VERSION
 from labelgrove.service.problems import ProblemError
+from labelgrove.service.served import Served
 
 T = TypeVar("T")
 FOR_ONE = 10  # texts that a request may have to count once
@@ -22,6 +23,12 @@ def spend(request: Request, weight: int) -> None:
     counted = request.scope[NOTES].get(SPEND)
     if counted is not None and weight > FOR_ONE:
         counted(math.ceil(weight / FOR_ONE) - 1)
+
+
+def answered_by(request: Request, served: Served) -> Served:
+    """Let the answer say which version of a tagger gave it, also if a reload comes meanwhile."""
+    request.scope[NOTES][VERSION] = served.version
+    return served
 
 
 async def in_time(answer: Awaitable[T], seconds: float) -> T:

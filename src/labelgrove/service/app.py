@@ -17,8 +17,10 @@ from starlette.types import ASGIApp
 from labelgrove._version import __version__
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.service import openapi, schemas
+from labelgrove.service.access import HEALTH, METRICS, UNNAMED
 from labelgrove.service.annif import add_annif
-from labelgrove.service.answering import in_time, json_answer, spend
+from labelgrove.service.annif_problems import problem_of
+from labelgrove.service.answering import answered_by, in_time, json_answer, spend
 from labelgrove.service.bodies import NOTES, HeldBytes, check_length, read
 from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.middleware import ServiceMiddleware
@@ -27,7 +29,7 @@ from labelgrove.service.reviewing import add_review
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
 from labelgrove.service.signals import Terminal, unblock_sighup
-from labelgrove.service.static import files
+from labelgrove.service.static import SWAGGER, files
 from labelgrove.service.taggers import ServedTaggers, text_weight
 from labelgrove.tagger.thresholds import threshold_note
 
@@ -45,11 +47,11 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
         title="labelgrove",
         version=__version__,
         description="Ranks labels for texts, explains them, and takes feedback.",
-        docs_url=None,  # both load scripts from elsewhere
+        docs_url=None,  # both load scripts from elsewhere; `_page` has one that does not
         redoc_url=None,
         lifespan=_lifespan(taggers),
     )
-    answer_problems(app)
+    answer_problems(app, problem_of)
     held = HeldBytes(max(settings.limits.bodies, settings.limits.body))
     tag = _tagging(app, taggers, held)
     _labels_and_models(app, taggers)
@@ -57,9 +59,9 @@ def create_app(taggers: ServedTaggers) -> ASGIApp:
     add_annif(app, taggers, held)
     healthz = _running(app, taggers)
     _page(app)
-    openapi.complete(app, keyed=bool(settings.keys))
+    openapi.complete(app, keyed=bool(settings.keys), metrics_keyed=bool(settings.metrics_keys))
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
-    direct = {("POST", "/v1/tag"): tag, ("GET", "/healthz"): healthz, ("HEAD", "/healthz"): healthz}
+    direct = {("POST", "/v1/tag"): tag, ("GET", HEALTH): healthz, ("HEAD", HEALTH): healthz}
     return ServiceMiddleware(
         app, settings=settings, metrics=taggers.metrics, routes=routes, direct=direct, held=held
     )
@@ -79,7 +81,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         check_length(limits, texts, "texts[{}]" if asked.texts else "text")
         spend(request, sum(map(text_weight, texts)))
         queue = taggers.queue(asked.model)
-        served = queue.served  # a reload meanwhile changes nothing
+        served = answered_by(request, queue.served)  # a reload meanwhile changes nothing
         answer = queue.tag(served, texts, asked.k, asked.threshold, asked.hierarchy)
         results = await in_time(answer, limits.seconds)
         note = threshold_note(served.tagger.learned_, asked.threshold)
@@ -97,7 +99,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         asked = await _read_one(request, schemas.ExplainRequest, limits, held)
         spend(request, EXPLAINING * text_weight(asked.text))
         queue = taggers.queue(asked.model)
-        served = queue.served
+        served = answered_by(request, queue.served)
         number = await asyncio.to_thread(served.number, asked.label)
         answer = queue.explain(served, asked.text, served.labels.ids[number])
         return json_answer(await in_time(answer, limits.seconds))
@@ -114,7 +116,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         queue = taggers.queue(asked.model)
         if queue.feedback is None:
             raise ProblemError(403, "this service takes no feedback: it was started without")
-        served = queue.served
+        served = answered_by(request, queue.served)
         record, new = await asyncio.to_thread(_feedback_record, served, asked)
         await in_time(queue.write(record), limits.seconds)
         return json_answer(
@@ -135,11 +137,11 @@ def _labels_and_models(app: FastAPI, taggers: ServedTaggers) -> None:
     limits = taggers.settings.limits
 
     @app.get("/v1/labels", response_model=schemas.LabelsAnswer, **openapi.operation())
-    async def labels(asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
+    async def labels(request: Request, asked: Annotated[schemas.LabelQuery, Query()]) -> Response:
         """Find labels by the beginning of a word, or go through their hierarchy."""
         if sum(map(bool, (asked.q, asked.parent, asked.id))) > 1:
             raise ProblemError(409, "q, parent and id exclude each other: give one of them")
-        served = taggers.queue(asked.model).served
+        served = answered_by(request, taggers.queue(asked.model).served)
         return json_answer(await asyncio.to_thread(_label_list, served, asked))
 
     @app.get("/v1/models", response_model=schemas.ModelsAnswer, **openapi.operation())
@@ -171,15 +173,18 @@ def _running(app: FastAPI, taggers: ServedTaggers) -> Handler:
                 os.kill(settings.supervisor, signal.SIGHUP)  # for the other workers
         return json_answer(to_json({"reloaded": reloaded}))
 
-    @app.get("/healthz", response_model=schemas.Health)
+    @app.get(HEALTH, response_model=schemas.Health)
     async def healthz(request: Request) -> Response:
-        """Tell that the service answers."""
-        return json_answer(to_json({"status": "ok", "models": taggers.names}))
+        """Tell that the service answers; probes may call it by any name."""
+        names = [] if UNNAMED in request.scope[NOTES] else taggers.names
+        return json_answer(to_json({"status": "ok", "models": names}))
 
-    @app.get("/metrics", response_class=Response, **openapi.operation(text=True))
-    async def metrics(request: Request) -> Response:
-        """Return counts in Prometheus' text format."""
-        return Response(taggers.metrics.text(), media_type=CONTENT_TYPE)
+    if settings.metrics_port is None:
+
+        @app.get(METRICS, response_class=Response, **openapi.operation(text=True))
+        async def metrics(request: Request) -> Response:
+            """Return counts in Prometheus' text format."""
+            return Response(taggers.metrics.text(), media_type=CONTENT_TYPE)
 
     return healthz
 
@@ -190,6 +195,16 @@ def _page(app: FastAPI) -> None:
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
         return kept["index.html"].response()
+
+    @app.api_route("/docs", methods=["GET", "HEAD"], include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        if SWAGGER[0] not in kept:
+            raise ProblemError(
+                404,
+                "the page about the API needs the package fastapi-offline, which comes with "
+                "'labelgrove[service]'; /openapi.json tells the same",
+            )
+        return kept["docs.html"].response()
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(request: Request) -> Response:

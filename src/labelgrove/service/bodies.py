@@ -19,6 +19,8 @@ JSON = b"application/json"
 FORM = b"application/x-www-form-urlencoded"
 NOTES = "labelgrove"  # where a request's scope has what the middleware is to know of it
 HELD, ROUTE = "held", "route"
+VERSION = "version"  # the note on the tagger that answers
+FOREIGN = "foreign"  # the note on a request of a page of another origin that may ask
 MOST_FIELDS = 50  # of a body; no request has nearly as many
 OWN_PAGES = ("same-origin", "none")  # what browsers say of a request that no other page makes
 
@@ -72,7 +74,8 @@ async def read_form(request: Request, kind: type[Asked], limits: Limits, held: H
     A browser sends forms of any page without asking first. The middleware refuses them by their
     header ``Origin``; here they are refused by ``Sec-Fetch-Site`` too.
     """
-    if request.headers.get("sec-fetch-site", "none").lower() not in OWN_PAGES:
+    sender = request.headers.get("sec-fetch-site", "none").lower()
+    if sender not in OWN_PAGES and FOREIGN not in request.scope[NOTES]:
         raise ProblemError(403, "pages of other origins may not ask")
     _check_kind(request, FORM, f"a form, with the header 'Content-Type: {FORM.decode()}'")
     body = await _bytes(request, limits, held)

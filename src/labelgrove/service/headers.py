@@ -15,4 +15,6 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+TAGGER_VERSION = b"tagger-version"  # the saved tagger that gave this answer
+EXPOSED = ("Tagger-Version", "Retry-After", "WWW-Authenticate")  # to pages of other origins
 UNKEPT = (b"cache-control", b"no-store")  # where an answer does not say otherwise

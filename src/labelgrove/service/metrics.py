@@ -65,11 +65,14 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all counts in Prometheus' text format."""
-        if os.environ.get(FOLDER):
-            together = CollectorRegistry()
-            MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-            return generate_latest(together)
-        return generate_latest(self._registry)
+        return text_of_workers() if os.environ.get(FOLDER) else generate_latest(self._registry)
+
+
+def text_of_workers() -> bytes:
+    """Return the counts of all workers, which share a folder, in Prometheus' text format."""
+    together = CollectorRegistry()
+    MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+    return generate_latest(together)
 
 
 def forget(process: int) -> None:

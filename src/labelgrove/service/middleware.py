@@ -1,39 +1,35 @@
-"""Middleware before the app: API keys, rate limits, hosts, headers, metrics and the log."""
+"""Middleware before the app: who may ask, other origins, headers, metrics and the log."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
-from ipaddress import ip_address, ip_network
-from pathlib import Path
 from typing import Any
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from labelgrove.service.bodies import NOTES, ROUTE, HeldBytes
-from labelgrove.service.headers import HEADERS, UNKEPT
+from labelgrove.service.access import Access
+from labelgrove.service.annif_problems import problem_of
+from labelgrove.service.bodies import NOTES, ROUTE, VERSION, HeldBytes
+from labelgrove.service.headers import EXPOSED, HEADERS, TAGGER_VERSION, UNKEPT
 from labelgrove.service.metrics import Metrics
-from labelgrove.service.problems import ProblemError, as_problem
-from labelgrove.service.rates import Rates
 from labelgrove.service.settings import Settings
 
-OPEN = frozenset({"/", "/healthz", "/openapi.json"})  # for those without a key; so is /static
-FREE = frozenset({"/", "/healthz", "/metrics"})  # not counted; neither is /static
-SPEND = "spend"  # the note by which a costly request counts for more than one
-NEAR_IPV6 = 64  # bits that a client's addresses have in common
+ASKING = ("GET", "HEAD", "POST")  # methods of pages of other origins that may ask
+SENDING = ("Authorization", "Content-Type")  # headers of theirs
 
 
 class ServiceMiddleware:
-    """Wraps an ASGI app: checks keys, rates, hosts and origins; adds headers; counts and logs.
+    """Wraps an ASGI app: refuses who may not ask; adds headers; counts and logs.
+
+    Preflights of allowed origins, and the headers by which their pages read answers and refusals,
+    are Starlette's. They pass through here as all else does, so they are counted and logged.
 
     Parameters
     ----------
@@ -65,15 +61,19 @@ class ServiceMiddleware:
         self._held = held
         self._app = app
         self._direct = direct
-        self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
-        self._hosts = frozenset(host.lower() for host in settings.hosts)
-        self._addresses = settings.addresses
+        self._access = Access(settings)
+        self._cors: ASGIApp | None = None
+        if settings.origins:
+            self._cors = CORSMiddleware(
+                self._answer,
+                allow_origins=settings.origins,
+                allow_methods=ASKING,
+                allow_headers=SENDING,
+                expose_headers=EXPOSED,
+            )
         self._log = settings.log
         self._metrics = metrics
         self._routes = routes
-        rate = settings.limits.rate
-        shared = Path(settings.shared) if settings.shared else None
-        self._rates = None if rate is None else Rates(rate, shared)
         self._counted: dict[tuple[str, int], Any] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,20 +94,24 @@ class ServiceMiddleware:
                 headers.extend(HEADERS)
                 if not any(name == UNKEPT[0] for name, _ in headers):
                     headers.append(UNKEPT)
+                if version := notes.get(VERSION):
+                    headers.append((TAGGER_VERSION, version.encode()))
                 message = {**message, "headers": headers}
             await send(message)
 
+        foreign = self._cors is not None and self._access.allows_origin(scope)
+        answer = self._cors if self._cors is not None and foreign else self._answer
         try:
-            await self._answer(scope, receive, sent)
+            await answer(scope, receive, sent)
         finally:
             self._held.release(notes)
             self._tell(scope, status, time.perf_counter() - started, notes)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            self._check(scope)
+            self._access.check(scope)
         except Exception as error:
-            problem = as_problem(Request(scope), error)
+            problem = problem_of(Request(scope), error)
             await problem.response()(scope, receive, send)
             return
         answer = self._direct.get((scope["method"], scope["path"]))
@@ -118,72 +122,8 @@ class ServiceMiddleware:
         try:
             response = await answer(request)
         except Exception as error:
-            response = as_problem(request, error).response()
+            response = problem_of(request, error).response()
         await response(scope, receive, send)
-
-    def _check(self, scope: Scope) -> None:
-        """Refuse who may not ask."""
-        headers = dict(scope["headers"])
-        path = scope["path"]
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        if sum(name == b"host" for name, _ in scope["headers"]) != 1:
-            raise ProblemError(400, "a request has one Host header")
-        if not self._is_ours(_name(host)):
-            raise ProblemError(
-                400,
-                f"this service is not called {host[:100]!r}; --allow-host gives it another name",
-            )
-        origin = headers.get(b"origin", b"").decode("latin-1").lower()
-        if origin and origin.partition("://")[2] != host:
-            raise ProblemError(403, "pages of other origins may not ask")
-        static = path.startswith("/static/")
-        counts = self._rates is not None and not (static or path in FREE)
-        client = _client(scope["client"][0] if scope.get("client") else "")
-        if self._keys and not (static or path in OPEN):
-            try:
-                client = self._keyed(headers.get(b"authorization", b""))
-            except ProblemError:
-                if self._rates is not None:  # whoever tries keys is counted too
-                    self._count(client)
-                raise
-        if counts:
-            self._count(client)
-            assert self._rates is not None
-            scope[NOTES][SPEND] = partial(self._rates.spend, client)
-
-    def _is_ours(self, name: str) -> bool:
-        """Tell whether a request that calls this service so is meant for it."""
-        if name in self._hosts or not (self._hosts or self._addresses):
-            return True
-        return self._addresses and _is_address(name)
-
-    def _count(self, client: str) -> None:
-        """Refuse who asks too often."""
-        assert self._rates is not None
-        wait = self._rates.wait(client)
-        if wait > 0:
-            seconds = math.ceil(wait)
-            raise ProblemError(
-                429,
-                f"too many requests: ask again in {seconds} s",
-                headers={"Retry-After": str(seconds)},
-            )
-
-    def _keyed(self, given: bytes) -> str:
-        """Return a name for the key of a request, comparing it with all keys in constant time."""
-        scheme, _, key = given.partition(b" ")
-        digest = hashlib.sha256(key.strip()).digest()
-        known_key = False
-        for known in self._keys:
-            known_key |= hmac.compare_digest(known, digest)
-        if scheme.lower() != b"bearer" or not known_key:
-            said = "this API key is not known" if key else "this service wants an API key"
-            raise ProblemError(
-                401,
-                f"{said}: send the header 'Authorization: Bearer KEY'",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        return digest.hex()
 
     def _tell(self, scope: Scope, status: int, seconds: float, notes: dict[str, Any]) -> None:
         path = scope["path"]
@@ -210,39 +150,3 @@ class ServiceMiddleware:
         with suppress(OSError):  # nobody reads the log any more
             # as logging does, but for what looking up the caller takes
             sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {told}\n")
-
-
-@lru_cache(1_000)
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-@lru_cache(1_000)
-def _client(address: str) -> str:
-    """Return whom an address stands for: whoever has one of version 6 has many near it.
-
-    Examples
-    --------
-    >>> _client("127.0.0.1"), _client("2001:db8::1:2")
-    ('127.0.0.1', '2001:db8::/64')
-    """
-    if ":" not in address:
-        return address
-    return str(ip_network(f"{address.partition('%')[0]}/{NEAR_IPV6}", strict=False))
-
-
-def _name(host: str) -> str:
-    """Return the host of a Host header without its port.
-
-    Examples
-    --------
-    >>> _name("localhost:8000"), _name("[::1]:8000")
-    ('localhost', '::1')
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from labelgrove.service.middleware import OPEN
+from labelgrove.service.access import METRICS, OPEN
 from labelgrove.service.problems import MEDIA_TYPE, ProblemDetails
 
 PROBLEM = "#/components/schemas/ProblemDetails"
@@ -26,6 +26,7 @@ WITH_A_BODY = {
     "507": "The disk is full, so feedback was not kept.",
 }
 ANNIF = "annif"  # the tag of Annif's operations
+OURS = "labelgrove"  # the tag of all others
 OF_ANNIF = {
     "400": "Not a request, not by a name of this service, or a value that cannot be.",
     "403": "Not allowed here.",
@@ -63,8 +64,8 @@ def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
     return {name: _inlined(each, definitions) for name, each in part.items()}
 
 
-def complete(app: FastAPI, *, keyed: bool) -> None:
-    """Let the app's schema have all answers that there are."""
+def complete(app: FastAPI, *, keyed: bool, metrics_keyed: bool = False) -> None:
+    """Let the app's schema have all answers that there are, and say what needs a key."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -75,11 +76,12 @@ def complete(app: FastAPI, *, keyed: bool) -> None:
         for name in ("HTTPValidationError", "ValidationError"):
             parts.get("schemas", {}).pop(name, None)
         parts.setdefault("schemas", {}).update(_problem())
-        if keyed:
+        if keyed or metrics_keyed:
             parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         for path, methods in schema["paths"].items():
             for method in methods.values():
-                _complete(method, keyed=keyed and path not in OPEN)
+                wants = (keyed and path not in OPEN) or (metrics_keyed and path == METRICS)
+                _complete(method, keyed=wants)
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -87,6 +89,7 @@ def complete(app: FastAPI, *, keyed: bool) -> None:
 
 def _complete(method: dict[str, Any], *, keyed: bool) -> None:
     answers = method["responses"]
+    method.setdefault("tags", [OURS])
     body, annif = "requestBody" in method, ANNIF in method.get("tags", ())
     always, with_a_body = (OF_ANNIF, OF_ANNIF_WITH_A_BODY) if annif else (ALWAYS, WITH_A_BODY)
     said = always | (with_a_body if body else {}) | (KEYED if keyed else {})

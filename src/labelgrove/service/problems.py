@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -126,11 +126,11 @@ def _got(error: Mapping[str, Any]) -> str:
     return f", got {shown}" if len(shown) <= SHORT else ""
 
 
-def answer_problems(app: FastAPI) -> None:
-    """Let an app answer every error with a problem."""
+def answer_problems(app: FastAPI, problem_of: Callable[[Request, Exception], ProblemError]) -> None:
+    """Let an app answer every error with the problem that it is."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        return as_problem(request, error).response()
+        return problem_of(request, error).response()
 
     for kind in (ProblemError, RequestValidationError, HTTPException, LabelgroveError, Exception):
         app.add_exception_handler(kind, answer)

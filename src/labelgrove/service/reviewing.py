@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Response
+from fastapi import FastAPI, Query, Request, Response
 from pydantic_core import to_json
 
 from labelgrove.core.errors import InputError
 from labelgrove.corpus import ReviewItem
 from labelgrove.service import openapi, schemas
+from labelgrove.service.answering import answered_by
 from labelgrove.service.decisions import Decisions
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.review_queue import ReviewIndex, ReviewQueue
@@ -32,11 +33,13 @@ def add_review(app: FastAPI, taggers: ServedTaggers) -> None:
     review = Review(taggers.settings) if taggers.settings.review else None
 
     @app.get("/v1/review", response_model=schemas.ReviewAnswer, **openapi.operation())
-    async def next_document(asked: Annotated[schemas.ReviewQuery, Query()]) -> Response:
+    async def next_document(
+        request: Request, asked: Annotated[schemas.ReviewQuery, Query()]
+    ) -> Response:
         """Return the next document of the queue that nobody has decided yet, or a given one."""
         if asked.number is not None and "start" in asked.model_fields_set:
             raise ProblemError(409, "from and number exclude each other: give one of them")
-        served = taggers.queue(asked.model).served
+        served = answered_by(request, taggers.queue(asked.model).served)
         if review is None:
             raise ProblemError(
                 404, "there is no queue to review here: start the service with --review FILE"

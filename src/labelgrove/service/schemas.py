@@ -285,6 +285,9 @@ class ModelCard(BaseModel):
     """What there is to know of a tagger."""
 
     name: str
+    version: str = Field(
+        description="Which saved tagger this is: the header Tagger-Version of its answers."
+    )
     model: str
     summary: str
     paper: str
@@ -393,4 +396,6 @@ class Health(BaseModel):
     """That the service answers, and for which taggers."""
 
     status: str
-    models: list[str]
+    models: list[str] = Field(
+        description="Names of the taggers; none where a probe calls the service by another name."
+    )

@@ -27,6 +27,7 @@ from labelgrove.text import FEATURIZERS
 from labelgrove.text.copies import text_hash
 
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
+VERSION_DIGITS = 12  # of the 64 of a checksum: enough to tell all versions apart
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
 
 
@@ -107,6 +108,11 @@ class Served:
         used = [MODELS.entries().get(self.manifest["model"])]
         used += [featurizers.get(part["name"]) for part in self.manifest["features"].values()]
         return all(each and each.path.startswith("labelgrove.") and not each.extra for each in used)
+
+    @property
+    def version(self) -> str:
+        """What tells this saved tagger from others: its checksum in the manifest, shortened."""
+        return str(self.manifest["checksum"])[:VERSION_DIGITS]
 
     @property
     def labels(self) -> LabelSpace:
@@ -229,6 +235,7 @@ class Served:
         tuned = self.tagger.learned_.tuned
         return {
             "name": self.name,
+            "version": self.version,
             "model": manifest["model"],
             "summary": known.summary if known else "",
             "paper": known.paper if known else "",

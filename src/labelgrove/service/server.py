@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,24 +19,27 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
 from labelgrove.core import storage
-from labelgrove.core.errors import InputError, LabelgroveError
+from labelgrove.core.errors import LabelgroveError
 from labelgrove.core.progress import Progress
 from labelgrove.core.wording import several
 from labelgrove.service import metrics
+from labelgrove.service.access import METRICS
 from labelgrove.service.app import create_app
 from labelgrove.service.connections import Connection
 from labelgrove.service.feedback import FeedbackFile
 from labelgrove.service.leaving import LeavingServer, ignore_new_connections
+from labelgrove.service.listening import WAITING, address, sockets
+from labelgrove.service.metrics_port import serving_metrics
 from labelgrove.service.review_queue import ReviewQueue
 from labelgrove.service.settings import Settings
 from labelgrove.service.signals import Terminal, sighup_blocked
 from labelgrove.service.snapshots import places, take
 from labelgrove.service.taggers import ServedTaggers
+from labelgrove.service.uvicorn_internals import check_uvicorn
 from labelgrove.service.versions import Version, Versions
 from labelgrove.service.workers import Workers
 
 QUIET = 20  # seconds that a connection is kept on which nothing comes, at most
-WAITING = 2_048  # connections that wait to be accepted
 
 
 def serve(
@@ -45,6 +48,7 @@ def serve(
     host: str,
     port: int,
     ready: Callable[[str], None],
+    metrics_ready: Callable[[str], None] | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that have begun are answered first.
@@ -57,14 +61,22 @@ def serve(
         Where; port 0 stands for any that is free.
     ready
         Told the address once requests are answered.
+    metrics_ready
+        Told the address of the metrics after that, if they have a port of their own.
     progress
         Where loading is shown.
     """
+    check_uvicorn()
     _log(settings)
     _allow_connections()
     terminal = Terminal.of_this_process()
-    listening = _listen(host, port)
-    address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+    listening, counted = sockets(host, port, settings.metrics_port)
+
+    def begun() -> None:
+        ready(address(host, listening))
+        if counted is not None and metrics_ready is not None:
+            metrics_ready(address(host, counted) + METRICS)
+
     try:
         with (
             tempfile.TemporaryDirectory(prefix="labelgrove-", dir=_memory()) as shared,
@@ -74,13 +86,14 @@ def serve(
             settings = replace(settings, terminal=terminal.was, shared=shared, snapshots=snapshots)
             _begin(settings, progress)
             if settings.workers == 1:
-                app = create_app(ServedTaggers(settings))
-                _Single(_config(app, settings), lambda: ready(address)).run([listening])
+                _serve_alone(settings, listening, counted, begun)
             else:
-                _serve_in_workers(settings, listening, lambda: ready(address), terminal)
+                _serve_in_workers(settings, listening, counted, begun, terminal)
         logging.getLogger("labelgrove.service").info("stopped: what was asked is answered")
     finally:
-        listening.close()
+        for each in (listening, counted):
+            if each is not None:
+                each.close()
 
 
 @dataclass(frozen=True)
@@ -137,16 +150,41 @@ def _check_review(settings: Settings, progress: Progress | None) -> None:
         progress.say(f"{settings.review}: {several(len(index), 'document')} to review{more}")
 
 
+def _serve_alone(
+    settings: Settings,
+    listening: socket.socket,
+    counted: socket.socket | None,
+    begun: Callable[[], None],
+) -> None:
+    taggers = ServedTaggers(settings)
+    app = create_app(taggers)
+    with _metrics(settings, counted, taggers.metrics.text):
+        _Single(_config(app, settings), begun).run([listening])
+
+
 def _serve_in_workers(
-    settings: Settings, listening: socket.socket, ready: Callable[[], None], terminal: Terminal
+    settings: Settings,
+    listening: socket.socket,
+    counted: socket.socket | None,
+    begun: Callable[[], None],
+    terminal: Terminal,
 ) -> None:
     settings = replace(settings, supervisor=os.getpid())
     os.environ[metrics.FOLDER] = settings.shared
     try:
-        config = _config(WorkerApp(settings), settings)
-        Workers(config, [listening], ready, terminal, settings).run()
+        with _metrics(settings, counted, metrics.text_of_workers):
+            config = _config(WorkerApp(settings), settings)
+            Workers(config, [listening], begun, terminal, settings).run()
     finally:
         del os.environ[metrics.FOLDER]
+
+
+def _metrics(
+    settings: Settings, counted: socket.socket | None, text: Callable[[], bytes]
+) -> AbstractContextManager[None]:
+    if counted is None:
+        return nullcontext()
+    return serving_metrics(counted, text, settings.metrics_keys)
 
 
 def _memory() -> str | None:
@@ -197,27 +235,6 @@ class _Single(LeavingServer):
         finally:
             for name, handler in kept.items():
                 signal.signal(name, handler)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except (OSError, OverflowError) as error:
-        listening.close()
-        why = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"nothing can listen at {_shown(host)}:{port} ({why}): choose another --port or --host"
-        ) from error
-    listening.listen(WAITING)
-    listening.set_inheritable(True)
-    return listening
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _allow_connections() -> None:

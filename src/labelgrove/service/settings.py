@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
+from urllib.parse import urlsplit
 
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.corpus import read_corpus
@@ -22,6 +23,10 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHORTEST_KEY = 16  # characters
 EXAMPLES = 5  # texts that the page offers to try
 EXAMPLE = 500  # characters of one
+ANY_ORIGIN = "*"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# a host is written as browsers send it, in ASCII
+ORIGIN = re.compile(r"(?P<site>(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\]))(:[0-9]{1,5})?")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # as in BCP 47
 
 
@@ -78,6 +83,12 @@ class Settings:
         What a request may ask for.
     keys
         API keys, one of which a request must bring; empty for none.
+    metrics_keys
+        Keys for the metrics alone, which then take no other; empty where API keys open them.
+    metrics_port
+        The metrics have this port of their own, 0 for any that is free; None for the service's.
+    origins
+        Origins of other pages that may ask; ``*`` for all.
     hosts
         Names by which the service may be called; empty for any, unless ``addresses``.
     addresses
@@ -119,6 +130,9 @@ class Settings:
     feedback: tuple[str | None, ...]
     limits: Limits = field(default_factory=Limits)
     keys: tuple[str, ...] = ()
+    metrics_keys: tuple[str, ...] = ()
+    metrics_port: int | None = None
+    origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = LOOPBACK
     addresses: bool = False
     threads: int | None = None
@@ -215,6 +229,32 @@ def languages_of(taggers: Sequence[tuple[str, str]], given: Sequence[str]) -> tu
         else:
             raise UnknownNameError("tagger in --language", name, names)
     return tuple(by_name.get(name, every) for name in names)
+
+
+def origins_of(given: Sequence[str]) -> tuple[str, ...]:
+    """Return origins as browsers send them: no default port, nothing in upper case.
+
+    Examples
+    --------
+    >>> origins_of(["https://Tags.example.org:443", "http://localhost:3000"])
+    ('https://tags.example.org', 'http://localhost:3000')
+    """
+    return tuple(dict.fromkeys(each if each == ANY_ORIGIN else _origin(each) for each in given))
+
+
+def _origin(given: str) -> str:
+    parts = ORIGIN.fullmatch(given.lower())
+    try:
+        if parts is None or not urlsplit(given).hostname:
+            raise ValueError
+        port = urlsplit(given).port
+    except ValueError:
+        raise InputError(
+            f"--allow-origin {given!r} is no origin: write scheme, host and perhaps a port, as in "
+            "https://tags.example.org or http://localhost:3000, without a path (* for every page)"
+        ) from None
+    usual = DEFAULT_PORTS[parts["scheme"]]
+    return parts["site"] + (f":{port}" if port not in (None, usual) else "")
 
 
 def is_loopback(host: str) -> bool:

@@ -23,6 +23,7 @@ from labelgrove.core.types import Document, Estimate, Run, Tag
 from labelgrove.corpus import Corpus
 from labelgrove.evaluation import Decision
 from labelgrove.labels import LabelSpace, vocabulary_of
+from labelgrove.labels.vocabulary import with_names
 from labelgrove.models import MODELS
 from labelgrove.tagger import batches, saving
 from labelgrove.tagger.calibrating import calibrate
@@ -253,6 +254,7 @@ class Tagger(Configured):
         texts: Any,
         labels: Any = None,
         *,
+        names: Mapping[str, str] | None = None,
         seed: int | None = None,
         run: Run | None = None,
     ) -> Self:
@@ -265,6 +267,8 @@ class Tagger(Configured):
         ----------
         texts, labels
             As for `fit`: all that it is to know, such as `labelgrove.corpus.Corrected`.
+        names
+            Names of labels that this one does not know, by id; by default they are called by it.
         seed
             Another seed, also for what is held out: it tells how much of a score is luck of the
             training. By default the seed stays.
@@ -282,7 +286,7 @@ class Tagger(Configured):
         check_retrains(learned)
         corpus = as_more(learned, texts, labels)
         check_kind(learned, corpus)
-        vocabulary = vocabulary_of(self.labels_, "the tagger")
+        vocabulary = with_names(vocabulary_of(self.labels_, "the tagger"), names or {})
         again = copy(self) if seed is None else self.with_seed(seed)
         return again.fit(corpus, vocabulary=vocabulary, run=run)
 

@@ -29,7 +29,8 @@ export function showCalls() {
   byId("calls").replaceChildren(
     el("p", {}, "All that this page does, a program can do. ",
       "The whole description, for people and machines: ",
-      el("a", { href: "openapi.json" }, "openapi.json"), "."),
+      el("a", { href: "openapi.json" }, "openapi.json"), ". ",
+      el("a", { href: "docs" }, "Try each request in your browser"), "."),
     el("p", { class: "quiet" }, "Where the server wants a key, add ",
       el("code", {}, "--header 'Authorization: Bearer KEY'"), "."),
     ...examples.filter(Boolean).flatMap(([title, command]) => [
