@@ -5,7 +5,7 @@ import pytest
 from command_line import called
 from labelgrove import Tagger
 from labelgrove.models.contract import known_answer
-from llm_server import LanguageModel
+from llm_server import LanguageModel, fails
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +68,29 @@ def test_train_and_tag_say_where_texts_go(tmp_path, monkeypatch):
         again = called("tag", "reranked", "train.jsonl")
         assert "0 requests" in again.stderr
         assert "60 answers known before" in again.stderr
+        # quiet hides what went well, and not that the labels are worse than they could be
+        assert called("tag", "reranked", "train.jsonl", "-q").stderr == ""
+        model.behave = fails(400)
+        lost = "keep the ranking of the first stage"
+        (tmp_path / "new.jsonl").write_text('{"text": "a new text"}\n{"text": "another text"}\n')
+        done = called("tag", "reranked", "new.jsonl", "-q")
+        assert f"2 texts {lost}" in done.stderr
+        for command in (("tag", "reranked"), ("shortlist", "reranked")):
+            for quiet in ((), ("-q",)):
+                done = called(*command, "--text", f"a text of {command[0]}{quiet}", *quiet)
+                assert done.stderr.count(lost.replace("keep", "keeps")) == 1, (command, quiet)
+
+
+def test_a_text_without_words_has_no_schema_and_no_prompt(folder, tmp_path):
+    for form in ("schema", "prompt"):
+        done = called("shortlist", folder, "--text", " ", "--as", form, check=2)
+        assert done.stdout == ""
+        assert "the text is empty, so no labels can be chosen from" in done.stderr
+        assert f"give --text a text for a {form}" in done.stderr
+    file = tmp_path / "texts.jsonl"
+    file.write_text('{"text": "", "id": "a"}\n{"text": "red apples", "id": "b"}\n')
+    done = called("shortlist", folder, str(file), "--as", "schema")
+    empty, filled = map(json.loads, done.stdout.splitlines())
+    assert empty == {"id": "a", "schema": None}
+    assert filled["schema"]["properties"]["labels"]["items"]["enum"]
+    assert "document a has no text, so no candidates" in done.stderr

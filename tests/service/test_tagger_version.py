@@ -36,7 +36,7 @@ def test_every_answer_of_a_tagger_has_its_version(own, tmp_path):
             service.ask("/v1/feedback", {"text": "red apples", "labels": ["fruit"]}),
             service.ask(f"{project}/suggest", "text=red+apples", headers=FORM),
             service.ask(f"{project}/suggest-batch", batch),
-            service.ask(f"{project}/learn", learned),
+            service.ask(f"{project}/learn", json.dumps(learned)),
             service.ask(project),
         ):
             assert got.status in (200, 204)
@@ -50,7 +50,7 @@ def test_every_answer_of_a_tagger_has_its_version(own, tmp_path):
 def test_an_answer_names_the_tagger_that_it_began_with(own):
     with in_process(own, wait=0.3) as service:
         before, queue = version_of(own), service.taggers.queue("")
-        made(own, "most-frequent", overwrite=True)
+        made(own, "most-frequent", ["a red car"] * 9, [["colour"]] * 9, overwrite=True)
         after = version_of(own)
         assert before != after
 

@@ -244,11 +244,17 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def open_progress(quiet: bool) -> Progress:
-    """Return bars on a terminal, lines in a pipe, nothing when quiet; compiling is told there."""
-    from labelgrove.core.progress import Silent, for_stream
+def open_progress(quiet: bool, *, hidden: bool = False) -> Progress:
+    """Return bars on a terminal, lines in a pipe; compiling is told there.
 
-    if quiet or sys.stderr is None:
+    When quiet, only warnings about worse labels are shown; where it is hidden, nothing at all,
+    since the command itself says what there is to say.
+    """
+    from labelgrove.core.progress import OnlyWarnings, Silent, for_stream
+
+    if quiet:
+        return OnlyWarnings()
+    if hidden or sys.stderr is None:
         return Silent()
     progress = for_stream(sys.stderr)
     announce(progress)

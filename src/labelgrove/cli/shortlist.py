@@ -13,6 +13,7 @@ import typer
 from labelgrove.cli import options
 from labelgrove.cli.small_jobs import begin_small_job
 from labelgrove.cli.terminal import warn
+from labelgrove.core.errors import InputError
 
 if TYPE_CHECKING:
     from labelgrove.tagger.shortlist import Candidate
@@ -79,7 +80,7 @@ def shortlist(
         raise typer.BadParameter("give either a file of documents or --text")
     if unique and form is not Form.schema:
         raise typer.BadParameter("--unique is for --as schema")
-    progress = options.open_progress(quiet or bool(texts))
+    progress = options.open_progress(quiet, hidden=bool(texts))
     if texts:
         begin_small_job(folder, texts)
     from labelgrove.cli.tag import opened, say_where_texts_go
@@ -95,14 +96,28 @@ def shortlist(
     with opened(tagger, [source] if source else [], texts, reading, progress) as corpus:
         for document, found in Shortlists(tagger, k).stream(numbered(corpus), progress):
             if not found:
-                warn(f"document {document.id} has no text, so no candidates")
+                _say_empty(document.id, form, alone)
             made = _made(form, by.value, document.text, found, unique)
             sys.stdout.write(_shown(made) if alone else _line(document.id, form, made))
     sys.stdout.flush()
+    if texts and not quiet:
+        for note in tagger.model_.take_notes():  # there was no progress to say them
+            warn(note)
+
+
+def _say_empty(number: str | None, form: Form, alone: bool) -> None:
+    """Say that a text has no candidates; alone there is no schema or prompt to print."""
+    if alone:
+        raise InputError(
+            f"the text is empty, so no labels can be chosen from: give --text a text for a {form}"
+        )
+    warn(f"document {number} has no text, so no candidates")
 
 
 def _made(form: Form, by: Any, text: str, found: list[Candidate], unique: bool) -> Any:
-    """Return the candidates in the form that is asked for."""
+    """Return the candidates in the form that is asked for; None where nothing can be chosen."""
+    if not found and form is not Form.jsonl:
+        return None
     from labelgrove.tagger.shortlist import candidate_prompt, candidate_schema
 
     if form is Form.schema:

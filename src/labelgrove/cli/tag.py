@@ -92,7 +92,7 @@ def tag(
     to_file = out is not None and _is_file(out)
     if out is None or to_file:
         _check_single(inputs, out, out_format, cluster, overwrite)
-    progress = options.open_progress(quiet or bool(texts))
+    progress = options.open_progress(quiet, hidden=bool(texts))
     if not all(map(str.strip, texts)):
         warn("--text without a text gets no labels")
     chosen = options.read_threshold(threshold)

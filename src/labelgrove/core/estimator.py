@@ -314,7 +314,11 @@ class Classifier(Part):
         return []
 
     def take_notes(self) -> list[str]:
-        """Return what a user should know of the rankings made since this was called last."""
+        """Return what a user should know of the rankings made since this was called last.
+
+        A note on worse rankings is a `labelgrove.core.progress.QualityNote`, which is also shown
+        where all else is quiet.
+        """
         return []
 
     def score(self, X: Features, Y: csr_array) -> float:

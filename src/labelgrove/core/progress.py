@@ -23,6 +23,12 @@ class Task(ABC):
         """Count ``steps`` more as done; ``facts`` (such as ``loss=0.1``) are shown beside."""
 
 
+class QualityNote(str):
+    """A note that labels are worse than they could be, such as when a language model failed."""
+
+    __slots__ = ()
+
+
 class Progress(ABC):
     """Where progress goes."""
 
@@ -35,6 +41,14 @@ class Progress(ABC):
     @abstractmethod
     def say(self, message: str) -> None:
         """Show one line."""
+
+    def warn(self, message: str) -> None:
+        """Show one line about labels that are worse than they could be, also when quiet."""
+        self.say(message)
+
+    def note(self, note: str) -> None:
+        """Show a note of a model, as a warning if it is a `QualityNote`."""
+        (self.warn if isinstance(note, QualityNote) else self.say)(note)
 
     def track(
         self, items: Iterable[T], title: str, total: int | None = None, unit: str = "documents"
@@ -73,6 +87,15 @@ class Silent(Progress):
 
     def say(self, message: str) -> None:
         """Show nothing."""
+
+
+class OnlyWarnings(Silent):
+    """Shows nothing but warnings, on standard error: what ``--quiet`` leaves."""
+
+    def warn(self, message: str) -> None:
+        """Show one line."""
+        if sys.stderr is not None:
+            print(printable(message), file=sys.stderr)
 
 
 def _counted(number: int, unit: str) -> str:

@@ -84,7 +84,12 @@ def for_reader(message: str) -> str:
     ...     for_reader("skip such rows (--skip-bad)")
     'skip such rows (--skip-bad)'
     """
-    if "--" not in message or reads_options():
+    return message if reads_options() else as_arguments(message)
+
+
+def as_arguments(message: str) -> str:
+    """Return a message whose options are arguments, whoever reads it."""
+    if "--" not in message:
         return message
     said = OPTION.sub(_argument, BOTH.sub(r"\1", message))
     return IN_A_ROW.sub(r"\1, ", said)

@@ -25,6 +25,7 @@ from labelgrove.service.bodies import NOTES, HeldBytes, check_length, read
 from labelgrove.service.metrics import CONTENT_TYPE
 from labelgrove.service.middleware import ServiceMiddleware
 from labelgrove.service.problems import ProblemError, answer_problems
+from labelgrove.service.request_words import in_fields
 from labelgrove.service.reviewing import add_review
 from labelgrove.service.served import Served
 from labelgrove.service.settings import Limits, is_loopback
@@ -85,7 +86,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         answer = queue.tag(served, texts, asked.k, asked.threshold, asked.hierarchy)
         results = await in_time(answer, limits.seconds)
         note = threshold_note(served.tagger.learned_, asked.threshold)
-        notes = b',"notes":' + to_json([note]) if note else b""
+        notes = b',"notes":' + to_json([in_fields(note)]) if note else b""
         name = to_json(served.name)
         return json_answer(b'{"model":' + name + b',"results":[' + results + b"]" + notes + b"}")
 

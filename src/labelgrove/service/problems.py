@@ -21,6 +21,7 @@ from labelgrove.core.errors import (
     StorageError,
     UnknownNameError,
 )
+from labelgrove.service.request_words import in_fields
 
 SHORT = 50  # characters of a value that is told
 MEDIA_TYPE = "application/problem+json"
@@ -174,6 +175,7 @@ def from_error(error: LabelgroveError) -> ProblemError:
     """
     if isinstance(error, FullDiskError):
         return ProblemError(507, f"{error}; make room there, then send it again")
+    said = in_fields(str(error))
     if isinstance(error, UnknownNameError):
-        return ProblemError(404, str(error))
-    return ProblemError(409 if isinstance(error, InputError) else 500, str(error))
+        return ProblemError(404, said)
+    return ProblemError(409 if isinstance(error, InputError) else 500, said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from labelgrove.core import storage
-from labelgrove.core.progress import Progress
+from labelgrove.core.progress import Progress, QualityNote
 from labelgrove.core.threads import workers
 from labelgrove.core.types import Tag
 from labelgrove.labels import LabelSpace
@@ -29,6 +30,9 @@ from labelgrove.text.copies import text_hash
 HINTED, LONGEST_HINTED = 10_000, 100  # labels, and letters, among which similar ones are found fast
 VERSION_DIGITS = 12  # of the 64 of a checksum: enough to tell all versions apart
 FIRST_TEXT = "a first text, so that nobody has to wait for what is compiled or read"
+
+
+log = logging.getLogger("labelgrove.service")
 
 
 class Tagging(NamedTuple):
@@ -154,6 +158,9 @@ class Served:
     ) -> None:
         """Tag all texts for which so many labels are to be ranked."""
         ranking = self.tagger.rank([text for _, each in asked for text in each.texts], depth)
+        for note in self.tagger.model_.take_notes():
+            level = logging.WARNING if isinstance(note, QualityNote) else logging.INFO
+            log.log(level, "%s: %s", self.name, note)
         start = 0
         for number, each in asked:
             end = start + len(each.texts)

@@ -315,7 +315,7 @@ def _ranked(model: Classifier, X: Features, progress: Progress) -> Ranking:
             rankings.append(model.rank(X[rows], RANKING_DEPTH))
             shown.advance(rows.stop - rows.start)
     for note in model.take_notes():
-        progress.say(note)
+        progress.note(note)
     return Ranking.concatenate(rankings)
 
 

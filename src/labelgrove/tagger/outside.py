@@ -22,7 +22,7 @@ def told_outside(model: Classifier, progress: Progress) -> Iterator[None]:
         progress.say(line)
     yield
     for note in model.take_notes():
-        progress.say(note)
+        progress.note(note)
 
 
 def lines_before(model: Classifier) -> list[str]:

@@ -110,6 +110,8 @@ def candidate_schema(
         Say also that none occurs twice (``uniqueItems``), which OpenAI's strict mode and many
         others refuse.
     """
+    if not candidates:
+        raise InputError("there are no candidates for a schema to allow: is the text empty?")
     return schema(_answers(candidates, by), unique=unique)
 
 

@@ -20,6 +20,7 @@ from labelgrove.core import checks
 from labelgrove.core.errors import InputError
 from labelgrove.core.estimator import Classifier
 from labelgrove.core.features import Features, TokenSequences, Views
+from labelgrove.core.progress import QualityNote
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.settings import Rule, setting
@@ -199,8 +200,9 @@ class Rerank(Classifier):
         """Return what asking came to since this was called last."""
         if self._asker is None:
             return []
-        line = self._asker.take_usage().line(self._asker.server.url)
-        return [line] if line else []
+        usage = self._asker.take_usage()
+        line = usage.line(self._asker.server.url)
+        return [QualityNote(line) if usage.failures else line] if line else []
 
     def _ask(self, X: Features, named: Ranking) -> list[ChosenLabels | None]:
         """Return what is chosen for each text; None for one without words or candidates too."""
@@ -270,7 +272,7 @@ class Rerank(Classifier):
         named = self.first_.rank(X, self.candidates)
         answers = self._ask(X, named)
         if not any(answer is not None for answer in answers):
-            context.run.progress.say("no held-out text got an answer: nothing learned from them")
+            context.run.progress.warn("no held-out text got an answer: nothing learned from them")
         return Judgement.learned(named, answers, Y)
 
     @property
