@@ -190,3 +190,59 @@ def test_nothing_is_replaced_unless_asked(place):
     converted("docs.tsv")
     done = called("convert", "docs.tsv", "--out", "out", check=2)
     assert "--overwrite" in done.stderr
+
+
+def test_a_file_of_another_form_is_read_by_the_options_of_all_commands(place):
+    (place / "docs.csv").write_text(f"titel;sachen\nSonne;<{S}>\n", "utf-8")
+    done = called("convert", "docs.csv", "--out", "out", check=2)
+    (line,) = done.stderr.splitlines()
+    assert "there is no field 'text'; the fields are 'titel', 'sachen'" in line
+    assert line.endswith("It is no CSV of Annif's, whose columns are text and subject_uris")
+    named = ("--text-field", "titel", "--labels-field", "sachen")
+    assert all(option in called("convert", "--help").stdout for option in named[::2])
+    converted("docs.csv", *named)
+    assert rows(place) == [{"text": "Sonne", "labels": [S]}]
+
+
+def test_a_csv_with_one_of_annifs_columns_is_told_which_it_has(place):
+    (place / "docs.csv").write_text("title,subject_uris\na,b\n", "utf-8")
+    done = called("convert", "docs.csv", "--out", "out", check=2)
+    assert "which a CSV of Annif has; its columns are 'title', 'subject_uris'" in done.stderr
+
+
+@pytest.mark.parametrize("labels", [("--labels", "v.csv"), ()])
+def test_uris_of_the_lists_that_nobody_knows_are_told(place, labels):
+    (place / "gone").write_text(f"{F}\nhttp://example.org/gone\n", "utf-8")
+    (place / "kept").write_text(f"{S}\nhttp://example.org/also-gone\n", "utf-8")
+    lists = ("--exclude", "gone", "--include", "kept")
+    done = called("convert", "docs.tsv", "--out", "out", *lists, *labels)
+    of = "the vocabulary does not have" if labels else "no document has"
+    said = f"URIs of --include and --exclude that {of}: 2 ('http://example.org/also-gone', "
+    assert f"{said}'http://example.org/gone')" in done.stdout
+    record = converted("docs.tsv", *lists, *labels)
+    assert record["unlisted"] == ["http://example.org/also-gone", "http://example.org/gone"]
+    (place / "gone").write_text("*\n", "utf-8")
+    (place / "kept").write_text(f"{S}\n", "utf-8")
+    assert converted("docs.tsv", *lists, *labels)["unlisted"] == []
+
+
+def test_files_of_labels_without_a_text_are_told(place):
+    folder = place / "docs"
+    folder.mkdir()
+    for name, text in (("a.txt", "sun"), ("a.key", "x"), ("b.key", "y"), ("c.tsv", f"<{S}>\tz")):
+        (folder / name).write_text(text, "utf-8")
+    done = called("convert", "docs", "--out", "out")
+    said = "docs: 2 files of labels have no text beside them, and are passed over: b.key, c.tsv"
+    assert said in done.stdout
+    assert len(rows(place)) == 1
+    (folder / "a.key").unlink()
+    done = called("convert", "docs", "--out", "out", "--overwrite", check=2)
+    assert "a.txt: there is neither a.tsv nor a.key beside it" in done.stderr
+
+
+def test_a_heading_without_a_name_is_told_and_left_out(place):
+    lines = [{"text": "sun", "subjects": [{"label": "650 _7 $a $2 yso"}, {"uri": S}]}]
+    (place / "docs.jsonl").write_text(json.dumps(lines[0]) + "\n", "utf-8")
+    done = called("convert", "docs.jsonl", "--out", "out")
+    assert "MARC headings without a name, left out: 1 ('650 _7 $a $2 yso')" in done.stdout
+    assert rows(place) == [{"text": "sun", "labels": [S]}]

@@ -10,8 +10,8 @@ import pytest
 
 from asgi import in_process
 from labelgrove import Tagger
-from labelgrove.corpus import read_feedback
-from services import made, serving
+from labelgrove.corpus import Corpus, Corrected, read_feedback
+from services import LABELS, TEXTS, made, serving
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 TEXT = "green apples in a car"
@@ -161,7 +161,9 @@ def test_a_body_of_another_kind_is_refused(annif):
     ],
 )
 def test_a_form_of_another_page_is_refused(annif, headers):
-    assert form(annif, {"text": "a"}, headers=headers).status == 403
+    got = form(annif, {"text": "a"}, headers=headers)
+    assert (got.status, got.json["title"]) == (403, "Forbidden")
+    assert problem(got) == "pages of other origins may not ask"
 
 
 def test_a_form_of_an_own_page_is_taken(annif):
@@ -178,11 +180,32 @@ def test_learned_documents_are_feedback(annif, place):
     ]
     got = annif.ask("/v1/projects/quick/learn", documents)
     assert (got.status, got.body) == (204, b"")
+    assert got.headers["documents-passed-over"] == "2"
+    said = "quick: documents to learn without a text or without subjects, passed over: 2"
+    assert said in annif.log()
+    one = annif.ask("/v1/projects/quick/learn", documents[:1])
+    assert "documents-passed-over" not in one.headers
     kept = read_feedback(place / "quick.feedback.jsonl").documents
     assert {text: each.labels for text, each in kept.items()} == {
         "a pie": ("cake", "colour"),
         "a plane": ("http://example.org/plane",),
     }
+
+
+def test_names_of_new_subjects_reach_the_tagger_that_learns_them(annif, place, tmp_path):
+    plane, boat = "http://example.org/plane", "http://example.org/boat"
+    subjects = [{"uri": plane, "label": " Air  planes "}, {"uri": boat}]
+    documents = [{"text": "it flies and it swims", "subjects": subjects}]
+    assert annif.ask("/v1/projects/quick/learn", documents).status == 204
+    file = place / "quick.feedback.jsonl"
+    assert json.loads(file.read_text().splitlines()[-1])["names"] == {plane: "Air planes"}
+    said = read_feedback(file)
+    assert said.names[plane] == "Air planes"
+    corpus = Corrected(Corpus.from_lists(TEXTS, LABELS), said.documents)
+    after = Tagger.load(place / "quick").retrain(corpus, names={**said.names, "cake": "Other"})
+    named = dict(zip(after.labels_.ids, after.labels_.names, strict=True))
+    assert (named[plane], named[boat]) == ("Air planes", boat)
+    assert named["cake"] == "Cake <b>& more", "what the tagger knows stays"
 
 
 @pytest.mark.parametrize(
@@ -191,12 +214,44 @@ def test_learned_documents_are_feedback(annif, place):
         ({"text": "a"}, "it should be a valid list"),
         ([{"text": "a", "subjects": [{"label": "cake"}]}], "[0].subjects[0].uri: "),
         ([{"text": 3, "subjects": []}], "[0].text: "),
+        (
+            [{"text": "kept?", "subjects": [{"uri": "cake"}, {"uri": " ", "label": "Pies"}]}],
+            "[0].subjects[1].uri: it is empty, and the tagger has no label 'Pies'; nothing was",
+        ),
+        ([{}, {"text": "kept?", "subjects": [{"uri": ""}]}], "[1].subjects[0].uri: it is empty;"),
     ],
 )
-def test_what_cannot_be_learned_is_told(annif, body, said):
+def test_what_cannot_be_learned_is_told(annif, place, body, said):
     got = annif.ask("/v1/projects/quick/learn", body)
     assert got.status == 400
     assert said in problem(got)
+    file = place / "quick.feedback.jsonl"
+    assert not file.exists() or "kept?" not in file.read_text()
+
+
+def test_every_refusal_on_annifs_routes_has_its_form(annif, place):
+    for path, method, allowed in (
+        ("/v1/", "POST", "GET"),
+        ("/v1/projects", "DELETE", "GET"),
+        ("/v1/projects/quick/suggest", "GET", "POST"),
+        ("/v1/projects/quick/learn", "PUT", "POST"),
+        ("/v1/detect-language", "GET", "POST"),
+    ):
+        got = annif.ask(path, method=method)
+        assert (got.status, got.headers["allow"]) == (405, allowed)
+        assert problem(got) == f"{method} does not work here, {allowed} does"
+        assert got.json["title"] == "Method Not Allowed"
+    got = annif.ask("/v1/projects/quick/nothing")
+    assert got.status == 404
+    assert "there is nothing at /v1/projects/quick/nothing" in problem(got)
+    for path in ("/v1/vocabs", "/v1/projects/quick"):
+        got = annif.ask(path, headers={"Origin": "http://example.org"})
+        assert (got.status, problem(got)) == (403, "pages of other origins may not ask")
+    with in_process(place / "quick", keys=(KEY,)) as service:
+        got = service.ask("/v1/projects")
+        assert (got.status, got.headers["www-authenticate"]) == (401, "Bearer")
+        assert "wants an API key" in problem(got)
+        assert "type" not in service.ask("/v1/models").json, "ours has another"
 
 
 def test_learning_that_is_not_allowed_is_forbidden(place):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 3  # examples in a message
 
 
+@options.reads_documents
 def convert(
     sources: Annotated[
         list[Path],
@@ -62,19 +63,18 @@ def convert(
             show_default=False,
         ),
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")
-    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of an earlier conversion.")
     ] = False,
     json_to: json_file.Option = None,
     quiet: options.Quiet = False,
+    *,
+    reading: options.ReadingOptions,
 ) -> None:
     """Write Annif's documents as JSON lines and its vocabulary as labels.tsv.
 
     A label that is a MARC heading (650 _7 $a Solar energy $z Finland) becomes the concepts that
-    the vocabulary names so.
+    the vocabulary names so. Options for the input are for files that have no form of Annif's.
     """
     from labelgrove.labels import read_vocabulary
     from labelgrove.labels.annif import SubjectFilter, read_subjects
@@ -93,7 +93,7 @@ def convert(
         out,
         vocabulary=vocabulary,
         keeps=keeps,
-        on_bad="skip" if skip_bad else "stop",
+        reading=reading.arguments(),
         overwrite=overwrite,
         progress=options.open_progress(quiet),
     )
@@ -109,14 +109,21 @@ def _show(done: Conversion, out: Path) -> None:
         show(f"{file}: {several(number, 'document')}")
     if done.skipped:
         show(f"{several(done.skipped, 'bad row was', 'bad rows were')} left out")
+    for note in done.notes:
+        show(note)
     if done.labels:
         show(f"{out / 'labels.tsv'}: {several(done.labels, 'label')}")
     if done.left_out:
         show(f"labels of documents that the lists left out: {done.left_out:,}")
+    if done.unlisted:
+        of = "the vocabulary does not have" if done.labels else "no document has"
+        show(f"URIs of --include and --exclude that {of}: {_some(done.unlisted)}")
     if done.without:
         show(f"{several(done.without, 'document has', 'documents have')} no label")
     if done.headings:
         show(f"{several(done.headings, 'MARC heading')} read")
+    if done.empty:
+        show(f"MARC headings without a name, left out: {_some(done.empty)}")
     if done.unmatched:
         show(f"parts of headings that are no concept, left out: {_some(done.unmatched)}")
     if done.unknown:

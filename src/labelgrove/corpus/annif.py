@@ -15,6 +15,8 @@ from labelgrove.core.types import Document
 from labelgrove.corpus.base import CorpusReader
 from labelgrove.corpus.rows import RowError, clean_labels, clean_text, decoded
 
+LABELS = (".tsv", ".key")  # files of labels, the first wins
+SHOWN = 3  # files in a note
 _URIS = re.compile(r"<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
 
 
@@ -112,6 +114,12 @@ class AnnifFolder(CorpusReader):
             raise InputError(f"there is no folder {path}")
         self._path = path
         self._labelled = labelled
+        alone = _without_text(path)
+        if alone:
+            shown = ", ".join(alone[:SHOWN]) + (", ..." if len(alone) > SHOWN else "")
+            many = f"{len(alone):,} files of labels have no text beside them, and are"
+            one = "1 file of labels has no text beside it, and is"
+            self.notes += (f"{many if len(alone) > 1 else one} passed over: {shown}",)
 
     def _rows(self) -> Iterator[Document | BadRowError]:
         for text in sorted(self._path.glob("*.txt")):
@@ -129,7 +137,7 @@ class AnnifFolder(CorpusReader):
                 yield Document(clean_text(written), labels, text.stem)
 
     def _labels(self, text: Path) -> tuple[str, ...]:
-        for suffix in (".tsv", ".key"):
+        for suffix in LABELS:
             path = text.with_suffix(suffix)
             if path.exists():
                 _check_regular(path)
@@ -141,6 +149,17 @@ class AnnifFolder(CorpusReader):
                 str(text),
             )
         return ()
+
+
+def _without_text(folder: Path) -> list[str]:
+    """Return the files of labels in a folder whose text is not there."""
+    texts = {path.stem for path in folder.glob("*.txt")}
+    return sorted(
+        path.name
+        for suffix in LABELS
+        for path in folder.glob(f"*{suffix}")
+        if path.stem not in texts and not path.with_suffix(".json").exists()
+    )
 
 
 def _check_regular(path: Path) -> None:

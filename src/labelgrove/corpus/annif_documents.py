@@ -15,7 +15,7 @@ from labelgrove.core.errors import BadRowError, InputError
 from labelgrove.core.files import LINE, check_file, content, lines, suffix
 from labelgrove.core.types import Document
 from labelgrove.corpus.annif import AnnifFolder
-from labelgrove.corpus.base import Corpus, CorpusReader
+from labelgrove.corpus.base import Corpus, CorpusReader, LayoutError
 from labelgrove.corpus.jsonl import parsed
 from labelgrove.corpus.reading import OnBad, read_corpus
 from labelgrove.corpus.rows import RowError, clean_id, clean_labels, clean_text, decoded, shown
@@ -23,7 +23,7 @@ from labelgrove.corpus.rows import RowError, clean_id, clean_labels, clean_text,
 URIS, ID = "subject_uris", "document_id"
 
 
-def read_annif_corpus(path: Path, *, on_bad: OnBad = "stop") -> Corpus:
+def read_annif_corpus(path: Path, *, on_bad: OnBad = "stop", **reading: Any) -> Corpus:
     """Return the documents of Annif's forms, or of any file that `read_corpus` takes.
 
     Beside what that knows of Annif (short texts as TSV, a folder of text files), it takes JSON
@@ -36,7 +36,11 @@ def read_annif_corpus(path: Path, *, on_bad: OnBad = "stop") -> Corpus:
         The file or folder.
     on_bad
         ``"stop"`` or ``"skip"``.
+    reading
+        More arguments of `read_corpus`; a file for which there are some has no form of Annif's.
     """
+    if reading:
+        return read_corpus(path, on_bad=on_bad, **reading)
     if path.is_dir():
         if any(path.glob("*.json")):
             return AnnifJsonFolder(path, on_bad)
@@ -48,7 +52,16 @@ def read_annif_corpus(path: Path, *, on_bad: OnBad = "stop") -> Corpus:
         return AnnifCsv(path, on_bad)
     if kind in (".jsonl", ".json") and (b'"subjects"' in first or b'"document_id"' in first):
         return AnnifJsonLines(path, on_bad)
-    return read_corpus(path, on_bad=on_bad)
+    corpus = read_corpus(path, on_bad=on_bad)
+    try:
+        corpus.look()
+    except LayoutError as error:
+        if kind != ".csv":
+            raise
+        raise InputError(
+            f"{error}. It is no CSV of Annif's, whose columns are text and {URIS}"
+        ) from error
+    return corpus
 
 
 class AnnifJsonLines(CorpusReader):
@@ -74,6 +87,7 @@ class AnnifJsonFolder(CorpusReader):
     def __init__(self, path: Path, on_bad: str = "stop") -> None:
         super().__init__(str(path), on_bad)
         self._path = path
+        self.notes += AnnifFolder(path).notes
 
     def _rows(self) -> Iterator[Document | BadRowError]:
         if any(self._path.glob("*.txt")):
@@ -101,7 +115,10 @@ class AnnifCsv(CorpusReader):
         try:
             columns = next(rows, [])
             if not {"text", URIS} <= {*columns}:
-                raise InputError(f"{self.name} has no columns text and {URIS}")
+                raise InputError(
+                    f"{self.name} has no columns text and {URIS}, which a CSV of Annif has; its "
+                    f"columns are {', '.join(map(repr, columns))}"
+                )
             for cells in rows:
                 row = {**dict.fromkeys(columns, ""), **dict(zip(columns, cells, strict=False))}
                 if not cells:

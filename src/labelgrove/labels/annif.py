@@ -120,8 +120,8 @@ class SubjectFilter:
     Parameters
     ----------
     include, exclude
-        URIs. Excluded ones are left out unless they are included; ``*`` excludes all. Where only
-        ``include`` is given, all others are left out.
+        URIs, together ``listed``. Excluded ones are left out unless they are included; ``*``
+        excludes all. Where only ``include`` is given, all others are left out.
 
     Examples
     --------
@@ -137,6 +137,7 @@ class SubjectFilter:
     ) -> None:
         self._include = include or ()
         self._exclude = exclude or ()
+        self.listed = frozenset(self._include) | frozenset(self._exclude) - {EVERY}
         self._all = EVERY in self._exclude or (include is not None and exclude is None)
 
     def __call__(self, uri: str) -> bool:

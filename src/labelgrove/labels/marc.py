@@ -31,7 +31,8 @@ def marc_labels(
     An address in ``$0`` or ``$1`` that is an id of the vocabulary is what is meant. Else the
     heading is one concept if one is called like all of it (``Solar energy--Finland``); else each
     of its parts that is the name of one concept is a label: the name (``$a`` to ``$t``) and the
-    subdivisions (``$x``, ``$y``, ``$z``, ``$v``). Where nothing is known, the label is all of it.
+    subdivisions (``$x``, ``$y``, ``$z``, ``$v``). Where nothing is known, the label is all of it;
+    a heading without a name is none.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def marc_labels(
     (['s', 'f'], ['1990s'])
     >>> marc_labels("$a Law $x History.", lambda name: [], lambda id: False)
     (['Law--History'], [])
+    >>> marc_labels("650 _7 $a $2 yso", lambda name: [], lambda id: False)
+    ([], [])
     """
     subfields = [(code, _trimmed(text)) for code, text in SUBFIELD.findall(label)]
     for code, text in subfields:
@@ -66,7 +69,7 @@ def marc_labels(
     for part in parts:
         ids = ids_of(part)
         (known if len(ids) == 1 else unknown).append(ids[0] if len(ids) == 1 else part)
-    return (known, unknown) if known else ([whole or label], [])
+    return (known, unknown) if known else ([whole] if whole else [], [])
 
 
 def _trimmed(text: str) -> str:

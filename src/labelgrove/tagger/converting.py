@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from labelgrove.core.durability import make_folders
 from labelgrove.core.errors import InputError
@@ -14,12 +15,11 @@ from labelgrove.core.files import COMPRESSIONS
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.storage import writing_file
 from labelgrove.corpus.annif_documents import read_annif_corpus
-from labelgrove.corpus.reading import OnBad
 from labelgrove.labels import Vocabulary
 from labelgrove.labels.annif import SubjectFilter
 from labelgrove.labels.marc import is_marc, marc_labels
 from labelgrove.labels.names import NameIndex
-from labelgrove.labels.vocabulary import COLUMNS
+from labelgrove.labels.vocabulary import COLUMNS, bare
 
 NAMES = "labels.tsv"
 
@@ -34,14 +34,20 @@ class Conversion:
         Documents of each new file, by path.
     skipped
         Bad rows that were left out.
+    notes
+        What was found out about the sources, each with its name.
     labels
         Concepts in ``labels.tsv``; 0 without a vocabulary.
     left_out
         How often a label was left out by the lists.
+    unlisted
+        URIs of the lists that the vocabulary, or without one every document, does not have.
     without
         Documents that have no label.
     headings
         How many different MARC headings there were.
+    empty
+        Headings that name nothing, and were left out.
     unmatched
         Parts of such headings that no concept is named like, and were left out.
     unknown
@@ -50,10 +56,13 @@ class Conversion:
 
     documents: dict[str, int] = field(default_factory=dict)
     skipped: int = 0
+    notes: list[str] = field(default_factory=list)
     labels: int = 0
     left_out: int = 0
+    unlisted: list[str] = field(default_factory=list)
     without: int = 0
     headings: int = 0
+    empty: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -64,7 +73,7 @@ def convert_documents(
     *,
     vocabulary: Vocabulary | None = None,
     keeps: SubjectFilter | None = None,
-    on_bad: OnBad = "stop",
+    reading: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Conversion:
@@ -80,8 +89,8 @@ def convert_documents(
         The labels' names; labels of the documents may be names in place of ids.
     keeps
         Tells which labels are kept; all when None.
-    on_bad
-        What happens at a bad row: ``"stop"`` or ``"skip"``.
+    reading
+        Arguments of `read_corpus` for files that have no form of Annif's; ``on_bad`` is for all.
     overwrite
         Replace files of an earlier conversion.
     progress
@@ -91,16 +100,20 @@ def convert_documents(
     shown, done = progress or Silent(), Conversion()
     targets = _targets(sources, out, vocabulary is not None, overwrite)
     mean = _Meaning(vocabulary, done)
+    met: set[str] = set()
     make_folders(out)
     with ExitStack() as stack:
         for source, target in zip(sources, targets, strict=False):
-            corpus = read_annif_corpus(source, on_bad=on_bad)
+            corpus = read_annif_corpus(source, **(reading or {}))
+            done.notes += [f"{source}: {note}" for note in corpus.notes]
             temporary = stack.enter_context(writing_file(target))
             number = 0
             with temporary.open("x", encoding="utf-8", newline="\n") as file:
                 for document in shown.track(corpus, f"converting {source}", unit="documents"):
                     every = mean(document.labels)
                     labels = [label for label in every if keeps(label)]
+                    if vocabulary is None:
+                        met.update(keeps.listed.intersection(every))
                     done.left_out += len(every) - len(labels)
                     done.without += not labels
                     row = {"text": document.text, "labels": labels}
@@ -114,6 +127,8 @@ def convert_documents(
             kept = keeps.vocabulary(vocabulary.in_use())
             _write_names(stack.enter_context(writing_file(out / NAMES)), kept)
             done.labels = len(kept)
+            met = {*vocabulary.concepts, *vocabulary.retired}
+    done.unlisted = sorted(keeps.listed - met)
     return done
 
 
@@ -158,12 +173,14 @@ class _Meaning:
         return [*found]
 
     def _look(self, label: str) -> list[str]:
+        label = bare(label) if "://" in label else label
         if label in self._concepts:
             return [label]
         if is_marc(label):
             meant, unmatched = marc_labels(label, self._named, self._is_id)
             self._done.headings += 1
             self._done.unmatched += unmatched
+            self._done.empty += [] if meant else [label]
         else:
             ids = self._named(label)
             meant = [*ids] if len(ids) == 1 else [label]
