@@ -22,7 +22,7 @@ NOT_RUN = {
     "downloads an encoder from the hub": 8,
     "downloads static vectors from the hub": 4,
     "goes on from a tagger of your own": 1,
-    "it would listen on all addresses of the machine": 1,
+    "it would listen on all addresses of the machine": 2,
     "needs annif-client": 1,
     "needs a language model behind a server": 1,
     "needs an object store": 1,

@@ -41,6 +41,22 @@ def operations(schema, *, annif=False):
     }
 
 
+def test_answers_of_a_tagger_have_its_version(schemas):
+    every = {**operations(schemas[0]), **operations(schemas[0], annif=True)}
+    for path, each in every.items():
+        answer = each["responses"].get("200") or each["responses"]["204"]
+        named = "Tagger-Version" in answer.get("headers", {})
+        of_one = path in BODIES or path in ("/v1/labels", "/v1/review") or "{project_id}" in path
+        assert named == of_one, path
+
+
+def test_operations_are_called_by_what_they_do(schemas):
+    tag = schemas[0]["paths"]["/v1/tag"]["post"]
+    assert tag["summary"] == "Rank labels for one text or several"
+    for each in operations(schemas[0]).values():
+        assert " " in each["summary"]
+
+
 def test_annifs_operations_have_its_answers(schemas):
     plain, keyed = (operations(schema, annif=True) for schema in schemas)
     assert plain.keys() == ANNIF_BODIES | {

@@ -264,6 +264,7 @@ def _learning(
         "/v1/projects/{project_id}/learn",
         status_code=204,
         response_class=Response,
+        responses={204: {"headers": {PASSED_OVER: schemas.PASSED_OVER_HEADER}}},
         **openapi.operation(body=schemas.Learned),
     )
     async def learn(request: Request, project_id: str) -> Response:

@@ -94,6 +94,12 @@ class IndexedDocument(BaseModel):
     metadata: dict[str, str] = Field({}, description="It is not used.")
 
 
+PASSED_OVER_HEADER = {
+    "description": "How many documents had no text or said nothing of subjects, if any.",
+    "schema": {"type": "integer"},
+}
+
+
 class Learned(RootModel[list[IndexedDocument]]):
     """Documents to learn from."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from labelgrove.service.access import METRICS, OPEN
+from labelgrove.service.access import HEALTH, METRICS, OPEN
 from labelgrove.service.problems import MEDIA_TYPE, ProblemDetails
 
 PROBLEM = "#/components/schemas/ProblemDetails"
@@ -35,6 +35,15 @@ OF_ANNIF = {
     "503": "What this tagger cannot do, the disk is full, or the answer took too long.",
 }
 OF_ANNIF_WITH_A_BODY = {"415": "Not the kind of body that is wanted, or compressed."}
+# answers that no single tagger gives
+OF_NO_TAGGER = frozenset(
+    {"/v1/models", "/v1/reload", HEALTH, METRICS, "/v1/", "/v1/vocabs", "/v1/projects"}
+    | {"/v1/detect-language"}
+)
+VERSION_HEADER = {
+    "description": "The saved tagger that gave this answer: `version` in `/v1/models`.",
+    "schema": {"type": "string"},
+}
 KEYED = {"401": "No API key, or one that is not known."}
 
 
@@ -82,6 +91,8 @@ def complete(app: FastAPI, *, keyed: bool, metrics_keyed: bool = False) -> None:
             for method in methods.values():
                 wants = (keyed and path not in OPEN) or (metrics_keyed and path == METRICS)
                 _complete(method, keyed=wants)
+                if path not in OF_NO_TAGGER:
+                    _give_version(method["responses"])
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -90,6 +101,9 @@ def complete(app: FastAPI, *, keyed: bool, metrics_keyed: bool = False) -> None:
 def _complete(method: dict[str, Any], *, keyed: bool) -> None:
     answers = method["responses"]
     method.setdefault("tags", [OURS])
+    first, _, rest = method.get("description", "").partition("\n")
+    if first:  # what it does says more than the name of a function
+        method["summary"], method["description"] = first.rstrip("."), rest.strip()
     body, annif = "requestBody" in method, ANNIF in method.get("tags", ())
     always, with_a_body = (OF_ANNIF, OF_ANNIF_WITH_A_BODY) if annif else (ALWAYS, WITH_A_BODY)
     said = always | (with_a_body if body else {}) | (KEYED if keyed else {})
@@ -103,6 +117,12 @@ def _complete(method: dict[str, Any], *, keyed: bool) -> None:
         answers[status] = {"description": description, "content": content}
     if keyed:
         method["security"] = [{"key": []}]
+
+
+def _give_version(answers: dict[str, Any]) -> None:
+    for status, answer in answers.items():
+        if status.startswith("2"):
+            answer.setdefault("headers", {})["Tagger-Version"] = VERSION_HEADER
 
 
 def _problem() -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""How often a client may ask: a table of buckets that all workers share."""
+"""How often a client may ask: a table of buckets that all workers share.
+
+The library for this, `limits`, shares counts between processes only through a server such as
+Redis, and refuses a dear request where ours is paid off later (benchmarks/LOG.md has the times).
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Uvicorn stays because what the service adds sits between its parts and no server has it ready:
 requests that are on their way when the service stops are answered (`leaving.py`), clients that
 neither send nor read are let go (`connections.py`), and workers that end are replaced by ones
-with the tagger that worked (`workers.py`). Gunicorn replaces workers too, but knows neither
-versions of taggers nor when its workers answer, and has no process model for Windows.
+with the tagger that worked (`workers.py`). Gunicorn replaces workers too, but knows no versions
+of taggers, and runs on Unix alone.
 """
 
 from __future__ import annotations
