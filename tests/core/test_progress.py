@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from labelgrove.core.progress import Bars, Lines, Silent, for_stream
+from labelgrove.core.progress import Bars, Lines, OnlyWarnings, QualityNote, Silent, for_stream
 
 
 class Terminal(io.StringIO):
@@ -114,3 +114,16 @@ def test_what_was_done_before_is_no_speed():
     first, last = lines_of(out)
     assert first.startswith("training: 6 documents of 8 (75%), ")
     assert last.startswith("training: 1 document in ")
+
+
+def test_quiet_leaves_warnings_about_worse_labels(capsys):
+    quiet = OnlyWarnings()
+    quiet.say("loading")
+    quiet.note("all went well")
+    quiet.note(QualityNote("2 texts were not \x1b[31masked"))
+    quiet.warn("nothing was learned")
+    said = capsys.readouterr()
+    assert said.err == "2 texts were not \\x1b[31masked\nnothing was learned\n"
+    assert said.out == ""
+    Silent().note(QualityNote("in Python nothing is printed unasked"))
+    assert capsys.readouterr().err == ""

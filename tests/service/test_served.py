@@ -1,6 +1,7 @@
 """A tagger in memory: how it is read, found labels, the card."""
 
 import json
+import logging
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from labelgrove import Tagger
 from labelgrove.core import manifest
 from labelgrove.core.errors import DamagedError, LabelgroveError, UnknownNameError
+from labelgrove.core.progress import QualityNote
 from labelgrove.labels import Concept, Vocabulary
 from labelgrove.models import MODELS
 from labelgrove.service import served as module
@@ -205,3 +207,15 @@ def test_names_of_labels_are_known_when_a_tagger_is_loaded(taggers, monkeypatch)
     found = Served("knn", str(taggers / "knn"), Settings((), ()))
     monkeypatch.setattr("labelgrove.labels.space.NameIndex", None)  # nobody waits for one
     assert found.number("Fruit of trees") == found.labels.ids.index("fruit")
+
+
+def test_notes_of_a_model_go_to_the_log_and_lost_quality_as_a_warning(served, monkeypatch, caplog):
+    notes = ["2 requests to a server", QualityNote("2 texts keep the ranking of the first stage")]
+    monkeypatch.setattr(served.tagger.model_, "take_notes", lambda: notes, raising=True)
+    with caplog.at_level(logging.INFO, "labelgrove.service"):
+        served.answer([Tagging(["red apples"], 2, None)])
+    told = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert told == [
+        ("INFO", "bonsai: 2 requests to a server"),
+        ("WARNING", "bonsai: 2 texts keep the ranking of the first stage"),
+    ]

@@ -204,6 +204,7 @@ def serve(
         need(module, "service", "labelgrove serve")
     from labelgrove import service
     from labelgrove.service.settings import (
+        ANY_ORIGIN,
         LOOPBACK,
         is_loopback,
         languages_of,
@@ -261,6 +262,12 @@ def serve(
     if not near and not settings.keys:
         print(
             f"anyone who reaches {host} may ask and give feedback: --api-keys FILE asks for a key",
+            file=sys.stderr,
+        )
+    if ANY_ORIGIN in settings.origins and not settings.keys:
+        print(
+            "every web page that is open on a machine which reaches this service may ask and give "
+            "feedback: --api-keys FILE asks for a key",
             file=sys.stderr,
         )
     service.serve(

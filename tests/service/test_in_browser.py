@@ -1,11 +1,14 @@
-"""The page about the API in a real browser: it asks no other host, and every request can be tried.
+"""In a real browser: the page about the API, and pages of other origins that ask the service.
 
 Colours and contrast of what Swagger UI draws are its own; here it must follow light and dark.
 """
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
-from browser import looking
+from browser import looking, viewed
 from services import made, serving
 
 KEY = "a-key-of-more-than-sixteen-letters"
@@ -20,10 +23,61 @@ def place(tmp_path_factory):
     return place
 
 
+class _Empty(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>a catalogue</title><link rel=icon href=data:,>")
+
+    def log_message(self, *arguments):
+        pass
+
+
 @pytest.fixture(scope="module")
-def served(place):
-    with serving(place / "quick", "--api-keys", place / "keys", "--no-feedback", "-q") as service:
+def elsewhere():
+    """The addresses of two pages of other origins; the first may ask the service."""
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Empty) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def served(place, elsewhere):
+    options = ("--api-keys", place / "keys", "--no-feedback", "-q", "--allow-origin", elsewhere[0])
+    with serving(place / "quick", *options) as service:
         yield service
+
+
+ASKING = """async ([address, key]) => {
+  const body = JSON.stringify({text: "red apples", k: 1});
+  const headers = {"Content-Type": "application/json", "Authorization": `Bearer ${key}`};
+  try {
+    const got = await fetch(`${address}/v1/tag`, {method: "POST", headers, body});
+    return [got.status, (await got.json()).detail ?? null, got.headers.get("Tagger-Version")];
+  } catch (error) { return String(error) }
+}"""
+
+
+def test_a_page_of_an_allowed_origin_asks_and_reads_answers_and_refusals(
+    served, browser, elsewhere
+):
+    with viewed(browser, elsewhere[0]) as seen:
+        status, detail, version = seen.page.evaluate(ASKING, [served.address, KEY])
+        assert (status, detail) == (200, None)
+        assert len(version) == 12
+        status, detail, version = seen.page.evaluate(ASKING, [served.address, "another-key"])
+        assert (status, version) == (401, None)
+        assert "this API key is not known" in detail
+
+
+def test_a_page_of_another_origin_is_told_nothing(served, browser, elsewhere):
+    with viewed(browser, elsewhere[1]) as seen:
+        assert "Failed to fetch" in seen.page.evaluate(ASKING, [served.address, KEY])
 
 
 def test_a_request_is_tried_in_the_browser(served, browser):
