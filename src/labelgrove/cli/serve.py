@@ -117,8 +117,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Origin of other web pages that may ask, such as https://catalogue.example.org; "
-            "* for all pages. Repeatable.",
+            help="Origin of other web pages that may ask, such as "
+            "https://catalogue.example.org; * for all pages. Repeatable.",
             show_default=False,
             rich_help_panel=SAFETY,
         ),
