@@ -29,6 +29,7 @@ from labelgrove.cli.migrate import migrate
 from labelgrove.cli.models import models
 from labelgrove.cli.next import next_documents
 from labelgrove.cli.options import check_files, close_progress
+from labelgrove.cli.push import pull, push
 from labelgrove.cli.retrain import retrain
 from labelgrove.cli.serve import serve
 from labelgrove.cli.shortlist import shortlist
@@ -118,6 +119,8 @@ for command in (
     serve,
     doctor,
     sign,
+    push,
+    pull,
     models,
 ):
     app.command(NAMES.get(command.__name__))(_guarded(command))

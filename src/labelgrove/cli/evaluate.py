@@ -33,6 +33,12 @@ def evaluate(
         Path | None,
         typer.Option(help="Write a page with figures, labels and documents to this HTML file."),
     ] = None,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--card", help="Write the scores into the tagger's model card, DIR/README.md."
+        ),
+    ] = False,
     cluster: options.Cluster = None,
     threads: options.Threads = None,
     require_signature: options.RequireSignature = None,
@@ -43,8 +49,9 @@ def evaluate(
 ) -> None:
     """Score a tagger: rankings (P, R, nDCG, PSP at k) and label sets (precision, recall, F1)."""
     from labelgrove.cli.tables import print_report_table, print_scores
+    from labelgrove.core.manifest import CARD
     from labelgrove.report.by_threshold import threshold_table
-    from labelgrove.tagger import Tagger, evaluation_record
+    from labelgrove.tagger import Tagger, evaluation_record, update_card
 
     ks = _places(at)
     json_file.check(json_to)
@@ -68,6 +75,7 @@ def evaluate(
                 ks=ks,
                 threshold=chosen,
                 hierarchy=hierarchy,
+                intervals=card,
                 rank_batches=rank_batches,
                 progress=progress,
             )
@@ -92,6 +100,8 @@ def evaluate(
     asked = {"threshold": chosen, "hierarchy": hierarchy}
     record = evaluation_record(tagger, scores, folder=folder, test=source, **asked)
     json_file.write(json_to, record)  # before a reader of the tables can go away
+    if card and not update_card(folder, test=source.name, scores=scores):
+        progress.say(f"{folder / CARD} was edited by hand, so it stays as it is")
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         decision = tagger.decision(chosen)

@@ -126,6 +126,10 @@ class ClusterError(LabelgroveError):
     """A cluster cannot be used, or could not do a task."""
 
 
+class HubError(LabelgroveError):
+    """The Hugging Face hub cannot be reached, or refuses what is asked of it."""
+
+
 class StorageError(LabelgroveError):
     """A folder could not be written or read."""
 

@@ -1,7 +1,8 @@
 """The manifest of a saved folder: what it holds, and the size and checksum of each file.
 
 A folder is ours if its manifest has a format number, the version of labelgrove that wrote it and
-a checksum that fits. What a manifest does not list is never read and never removed.
+a checksum that fits. What a manifest does not list is never read and never removed, but for two
+files beside it that belong to the folder: its signature and its card.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from labelgrove.core.threads import workers
 FORMAT = 1
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"  # beside the manifest, which cannot list what is made of its own bytes
-LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})  # file managers put these anywhere
+CARD = "README.md"  # beside it too: people edit it, and nothing that is loaded comes from it
+BESIDE = (SIGNATURE, CARD)
+# file managers put these anywhere, and the Hugging Face hub the last one into every repository
+LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".gitattributes"})
 MEGABYTE = 10**6
 LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progress
 NAMED = 3  # foreign files that a message names
 
 
-def write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
-    """Write the manifest of all files that are in a folder.
+def write_manifest(folder: Path, about: Mapping[str, Json]) -> dict[str, Json]:
+    """Write the manifest of all files that are in a folder, and return it.
 
     Parameters
     ----------
@@ -56,6 +60,7 @@ def write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
     }
     manifest["checksum"] = _own_checksum(manifest)
     write_json(folder / MANIFEST, manifest)
+    return manifest
 
 
 def parse_manifest(folder: Path) -> dict[str, Json]:
@@ -103,12 +108,12 @@ def foreign_files(folder: Path, manifest: Mapping[str, Json]) -> list[str]:
     """Return the files in a saved folder that its manifest does not list, sorted.
 
     A folder in which nothing is listed, or a link to a folder, is named as one and ends with a
-    slash. A signature belongs to the folder unless it is a link, or no file.
+    slash. Signature and card belong to the folder unless they are links, or no files.
     """
     listed = {*manifest["files"], MANIFEST}
-    signature = folder / SIGNATURE
-    if signature.is_file() and not signature.is_symlink():
-        listed.add(SIGNATURE)
+    for name in BESIDE:
+        if (folder / name).is_file() and not (folder / name).is_symlink():
+            listed.add(name)
     folders = {str(above) for name in listed for above in PurePosixPath(name).parents}
     strange = []
     for place, below, files in os.walk(folder):
@@ -143,7 +148,7 @@ def remove_listed(folder: Path, manifest: Mapping[str, Json]) -> None:
     """
     if foreign_files(folder, manifest):
         return
-    for name in (*manifest["files"], SIGNATURE):
+    for name in (*manifest["files"], *BESIDE):
         (folder / name).unlink(missing_ok=True)
     below = {above for name in manifest["files"] for above in PurePosixPath(name).parents}
     for each in sorted(below - {PurePosixPath(".")}, key=lambda path: -len(path.parts)):
@@ -165,7 +170,12 @@ def check_files(folder: Path, manifest: Mapping[str, Json]) -> None:
                 f"{path} has {size:,} bytes instead of {facts['bytes']:,}: it was cut short or "
                 "altered; save the model again"
             )
-    strange = [name for name in foreign_files(folder, manifest) if Path(name).name not in LITTER]
+    # files of the hub's cache are links, which may be read but are never removed
+    strange = [
+        name
+        for name in foreign_files(folder, manifest)
+        if Path(name).name not in LITTER and not (name in BESIDE and (folder / name).is_file())
+    ]
     if strange:
         raise DamagedError(
             f"{folder} holds what its {MANIFEST} does not list: {named(strange)}. Nobody has "

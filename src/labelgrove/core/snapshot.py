@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from labelgrove.core.folder_locks import lock, open_folder
 from labelgrove.core.run_folders import interrupted, run_folder
 
 OPEN_FOLDERS = "/proc/self/fd/{}"  # paths of open folders, which Linux has
+OF_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")  # what a hub's repository is called
 TRIES = 20  # readings of a folder that is replaced again and again
 T = TypeVar("T")
 
@@ -76,8 +78,13 @@ def _renamed(value: object, place: Path, folder: Path) -> object:
 
 
 def _unfinished(folder: Path) -> str:
-    """Return a hint for a tagger whose training has not ended, or nothing."""
+    """Return a hint for a tagger whose training has not ended or that is on the hub, or nothing."""
     if not interrupted(folder):
+        if OF_HUB.fullmatch(folder.as_posix()) and not folder.parent.exists():
+            return (
+                f"; if it is a tagger on the Hugging Face hub, 'labelgrove pull {folder}' "
+                f"downloads it (in Python: Tagger.from_pretrained({folder.as_posix()!r}))"
+            )
         return ""
     return (
         f"; its training has not ended, {run_folder(folder).name} holds what is done: "

@@ -16,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -24,12 +25,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove.core import checks, replacing
+from labelgrove.core.cards import read_card
 from labelgrove.core.durability import flush, flush_tree, make_folders, put_in_place
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.features import TokenSequences
 from labelgrove.core.interrupts import held_back
 from labelgrove.core.json_files import Json, read_json, write_json
 from labelgrove.core.manifest import (
+    CARD,
+    MANIFEST,
+    SIGNATURE,
     check_files,
     check_sums,
     parse_manifest,
@@ -48,7 +53,11 @@ PLAIN_NAME = re.compile(r"[\w.-]+")  # of a value: no folder but its own
 
 @contextmanager
 def writing(
-    folder: str | os.PathLike[str], about: Mapping[str, Json], *, overwrite: bool = False
+    folder: str | os.PathLike[str],
+    about: Mapping[str, Json],
+    *,
+    overwrite: bool = False,
+    card: Callable[[dict[str, Json], Mapping[str, Json]], str] | None = None,
 ) -> Iterator[Path]:
     """Give a temporary folder to write into; on success it becomes ``folder``.
 
@@ -59,8 +68,48 @@ def writing(
     about
         What the manifest says of the content: registry names, settings, scores.
     overwrite
-        Replace what is there. Only a folder that labelgrove wrote is ever replaced.
+        Replace what is there. Only a folder that labelgrove wrote is ever replaced, and a card
+        that somebody edited is kept.
+    card
+        Is given the manifest and what the card of the replaced folder was told; returns the text
+        of the folder's card. None for a folder without one.
     """
+    with _taking_place(folder, overwrite=overwrite) as (temporary, target):
+        yield temporary
+        manifest = write_manifest(temporary, about)
+        if card is not None:
+            _write_card(temporary, target, partial(card, manifest))
+
+
+def copy_folder(source: Path, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Copy a saved folder, whole or not at all.
+
+    Parameters
+    ----------
+    source
+        A saved folder that has been checked; its files may be links.
+    folder
+        The place of the copy.
+    overwrite
+        As of `writing`: also here a card that somebody edited is kept.
+    """
+    manifest = parse_manifest(source)
+    with _taking_place(folder, overwrite=overwrite) as (temporary, target):
+        for name in (*manifest["files"], MANIFEST, SIGNATURE):
+            if name != SIGNATURE or (source / name).is_file():
+                (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source / name, temporary / name)
+        if _keeps_card(target):
+            shutil.copyfile(target / CARD, temporary / CARD)
+        elif (source / CARD).is_file():
+            shutil.copyfile(source / CARD, temporary / CARD)
+
+
+@contextmanager
+def _taking_place(
+    folder: str | os.PathLike[str], *, overwrite: bool
+) -> Iterator[tuple[Path, Path]]:
+    """Give a temporary folder and its target, whose place it takes when it is complete."""
     check_free(folder, overwrite=overwrite)
     target = Path(folder).resolve()  # a link stays, what it points to is replaced
     old = None
@@ -69,8 +118,7 @@ def writing(
         for leftover in replacing.leftovers(target.parent, target.name):
             replacing.clear(leftover)
         with replacing.temporary_folder(target) as temporary:
-            yield temporary
-            write_manifest(temporary, about)
+            yield temporary, target
             flush_tree(temporary)
             check_free(target, overwrite=overwrite)  # the work took a while
             with held_back():
@@ -273,6 +321,21 @@ def writing_file(path: Path) -> Iterator[Path]:
             raise
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _write_card(folder: Path, replaced: Path, card: Callable[[Mapping[str, Json]], str]) -> None:
+    """Write the card of a new folder, or copy that of the replaced one if somebody edited it."""
+    if _keeps_card(replaced):
+        shutil.copyfile(replaced / CARD, folder / CARD)
+        return
+    old = read_card(replaced)
+    (folder / CARD).write_text(card({} if old is None else old.told), encoding="utf-8")
+
+
+def _keeps_card(folder: Path) -> bool:
+    """Tell whether a folder has a card that somebody edited."""
+    card = read_card(folder)
+    return card is not None and card.edited and not (folder / CARD).is_symlink()
 
 
 # --- values -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from labelgrove.corpus.reading import read_corpus
 
 TABLES = (".csv", ".tsv", ".xlsx")  # in which people fill in labels
 NAMES = "names"  # field of a line of feedback: names of new labels, by id
+WITH_FEEDBACK = " with feedback"  # what the name of a corrected corpus ends in
 ASIDE = ".aside-"  # between the names of a file and of a process that could not write to it
 
 
@@ -152,7 +153,7 @@ class Corrected(Corpus):
     def __init__(
         self, corpus: Corpus, feedback: Mapping[str, Document], without: Container[str] = ()
     ) -> None:
-        self.name = f"{corpus.name} with feedback"
+        self.name = corpus.name + WITH_FEEDBACK
         self.featurizer = corpus.featurizer
         self.reading = corpus.reading
         self._corpus, self._feedback, self._without = corpus, feedback, without

@@ -26,6 +26,7 @@ from labelgrove.evaluation.decision import Decision, capped_rows
 from labelgrove.evaluation.frequency import by_frequency, equal_groups, frequency_groups
 from labelgrove.evaluation.held_out import HeldOutPlaces, ThresholdOutcome
 from labelgrove.evaluation.hierarchical import hierarchical_counts, hierarchical_scores
+from labelgrove.evaluation.intervals import intervals
 from labelgrove.evaluation.overlap import overlap
 from labelgrove.evaluation.pairs import pair_divergence
 from labelgrove.evaluation.promises import Promise, promise_precision, promise_recall
@@ -104,6 +105,7 @@ __all__ = [
     "hierarchical_counts",
     "hierarchical_scores",
     "holm",
+    "intervals",
     "labels_in_use",
     "mean_curve",
     "overlap",

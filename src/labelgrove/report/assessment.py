@@ -104,6 +104,7 @@ def assess(
         corpus,
         ks=ks,
         threshold=threshold,
+        with_intervals=True,
         rank_batches=rank_batches,
         progress=progress,
     )

@@ -1,5 +1,6 @@
 """`Tagger`: texts in, label names out. It composes all other parts."""
 
+from labelgrove.tagger.card import update_card
 from labelgrove.tagger.explaining import (
     Evidence,
     Explained,
@@ -29,4 +30,5 @@ __all__ = [
     "evaluation_record",
     "explained",
     "training_record",
+    "update_card",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelgrove.core.ranking import RANKING_DEPTH, Ranking
 from labelgrove.core.types import Estimate, FitContext, Run, ViewSpec
 from labelgrove.core.wording import several
 from labelgrove.corpus import Corpus
+from labelgrove.corpus.corrected import WITH_FEEDBACK
 from labelgrove.labels import LabelMatcher, Vocabulary
 from labelgrove.tagger import batches
 from labelgrove.tagger.calibrating import calibrated_on
@@ -184,6 +186,7 @@ def prepare(
         featurizers,
         model,
         reading=corpus.reading,
+        source=_source(corpus),
         text_hashes=hashes,
         columns=corpus.columns,
     )
@@ -211,6 +214,12 @@ def prepare(
     return TrainingTask(
         learned, train, held, (X, Y), context, texts_begin, others, fractions[~mask]
     )
+
+
+def _source(corpus: Corpus) -> str:
+    """Return the name of the file of a corpus, without folders, or nothing."""
+    path = Path(corpus.name.removesuffix(WITH_FEEDBACK))
+    return path.name if path.exists() else ""
 
 
 def _is_empty(corpus: Corpus) -> bool:

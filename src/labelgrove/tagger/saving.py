@@ -18,6 +18,7 @@ from labelgrove.corpus.remembered import check_reading
 from labelgrove.evaluation import Calibration, HeldOutPlaces
 from labelgrove.labels import LabelSpace
 from labelgrove.models.relabelled import read_model
+from labelgrove.tagger.card import card_text
 from labelgrove.tagger.state import FittedState
 from labelgrove.text import FEATURIZERS
 
@@ -26,6 +27,9 @@ READING = "reading"
 TEXTS = "learned-texts"
 COLUMNS = "columns"
 HELD_OUT = "held-out"
+ABOUT_SCORES, FACTS = "held_out", "facts"  # not in older folders
+FEW = 5  # documents of a label that is called rare
+STEMS = "snowball:"
 PLACES = [field.name for field in fields(HeldOutPlaces)]
 
 
@@ -34,10 +38,11 @@ def save(
     learned: FittedState,
     settings: Mapping[str, Any],
     scores: Mapping[str, float],
+    about_scores: Mapping[str, Any],
     *,
     overwrite: bool,
 ) -> None:
-    """Write what was learned; ``settings`` and ``scores`` go to the manifest, for readers."""
+    """Write what was learned; settings, scores and what is known of these are for readers."""
     about = {
         "part": "tagger",
         "model": learned.model.name,
@@ -51,9 +56,16 @@ def save(
         "documents": learned.labels.n_documents,
         "thresholds": dict(learned.thresholds),
         "scores": dict(scores),
+        ABOUT_SCORES: dict(about_scores),
+        FACTS: _facts(learned),
         READING: dict(learned.reading),
     }
-    with storage.writing(folder, about, overwrite=overwrite) as temporary:
+    name = Path(folder).resolve().name
+
+    def card(manifest: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+        return card_text(name, manifest, told)
+
+    with storage.writing(folder, about, overwrite=overwrite, card=card) as temporary:
         learned.labels.write(temporary / "labels")
         for view, part in learned.featurizers.items():
             part.write(temporary / "features" / view)
@@ -81,7 +93,7 @@ def load(
     verify: bool,
     progress: Progress | None,
     signed_by: str | os.PathLike[str] | None = None,
-) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
+) -> tuple[FittedState, dict[str, Any], dict[str, float], dict[str, Any]]:
     """Return what `save` was given."""
     return storage.read_folder(folder, _read, verify=verify, progress=progress, signed_by=signed_by)
 
@@ -95,13 +107,15 @@ def read_reading(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _read(
     source: Path, manifest: Mapping[str, Any]
-) -> tuple[FittedState, dict[str, Any], dict[str, float]]:
+) -> tuple[FittedState, dict[str, Any], dict[str, float], dict[str, Any]]:
     if manifest.get("part") != "tagger":
         raise InputError(f"{source} holds a {manifest.get('part')!r}, not a tagger")
     with checks.reading(source):
         views = checks.file_names("features", manifest["features"])
         thresholds = dict(manifest["thresholds"])
         settings, scores = dict(manifest["tagger"]), dict(manifest["scores"])
+        about_scores = dict(manifest.get(ABOUT_SCORES, {}))
+        file = str(manifest.get(FACTS, {}).get("source", ""))
         reading = check_reading(manifest.get(READING, {}))  # not in older folders
     tuned = source / THRESHOLDS  # not where nothing was held out, nor in older folders
     texts = source / TEXTS  # nor is this in older folders
@@ -112,6 +126,7 @@ def _read(
         calibration=_read_calibration(source / "calibration"),
         thresholds=thresholds,
         reading=reading,
+        source=file,
         columns=_read_columns(source / COLUMNS),
         by_label=storage.read_values(tuned).get("by_label") if tuned.is_dir() else None,
         text_hashes=storage.read_values(texts).get("hashes") if texts.is_dir() else None,
@@ -119,7 +134,19 @@ def _read(
     )
     with checks.reading(source):
         learned.check()
-    return learned, settings, scores
+    return learned, settings, scores, about_scores
+
+
+def _facts(learned: FittedState) -> dict[str, Any]:
+    """Return what a card tells besides: of the data, and of what becomes of texts."""
+    used = (getattr(part, "analyzer", "") for part in learned.featurizers.values())
+    codes = (name.removeprefix(STEMS) for name in used if str(name).startswith(STEMS))
+    return {
+        "source": learned.source,
+        "languages": sorted({code for code in codes if len(code) == 2}),
+        "rare_labels": int((learned.labels.counts < FEW).sum()),
+        "sends_texts": bool(learned.model.sends_to()),
+    }
 
 
 def _read_columns(folder: Path) -> MatrixColumns | None:

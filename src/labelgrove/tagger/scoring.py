@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,6 +26,7 @@ from labelgrove.evaluation import (
     capped_rows,
     evaluate,
     hierarchical_scores,
+    intervals,
     labels_in_use,
     score_ranking,
     set_scores,
@@ -41,6 +44,7 @@ from labelgrove.text.copies import text_hash
 RankBatches: TypeAlias = Callable[[Iterable[list[str]], int], Iterable[tuple[int, Ranking]]]
 
 
+WITH_INTERVAL = re.compile(r"(?:P|R|nDCG)@\d+|micro-F1")
 HIERARCHY_NOTES = {
     "closed": "with --hierarchy closed they also count all labels above these; rankings stay as "
     "they are",
@@ -55,10 +59,12 @@ class Scores(dict[str, float]):
     ``documents`` tells how many were scored, ``seconds`` how long it took to tag them.
     ``learned_texts`` tells how many of them have a text that the tagger learned from (None if it
     does not know), and ``without_learned_texts`` has the metrics on the others, if both exist.
-    ``by_threshold`` tells what other thresholds would give, the highest first.
+    ``by_threshold`` tells what other thresholds would give, the highest first. ``intervals`` has
+    the 95 % intervals of some metrics over documents, where they were asked for.
     """
 
     by_threshold: Sequence[ThresholdOutcome] = ()
+    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
     learned_texts: int | None = None
     without_learned_texts: Mapping[str, float] | None = None
 
@@ -149,6 +155,7 @@ def score_corpus(
     threshold: float | str = "auto",
     hierarchy: str | None = None,
     counted: LabelSpace | None = None,
+    with_intervals: bool = False,
     rank_batches: RankBatches | None = None,
     progress: Progress | None = None,
 ) -> tuple[Ranking, csr_array, Scores]:
@@ -163,6 +170,8 @@ def score_corpus(
         As of `rank_corpus`, which is asked for as many labels as the metrics need.
     ks, threshold, hierarchy, counted
         As of `evaluate_ranking`; ``counted`` also numbers the true labels.
+    with_intervals
+        Find the 95 % intervals over documents too.
 
     Returns
     -------
@@ -190,6 +199,9 @@ def score_corpus(
     )
     scores = score(ranking, Y)
     scores.seconds = seconds
+    if with_intervals:
+        counted_sets = [name for name in scores if hierarchy is None or "@" in name]
+        scores.intervals = score_intervals(learned, ranking, Y, counted_sets, threshold)
     if (known := learned.are_learned(hashes)) is not None:
         scores.learned_texts = n = int(known.sum())
         if 0 < n < len(known):
@@ -288,6 +300,35 @@ def evaluate_ranking(
 def held_out_scores(learned: FittedState) -> dict[str, float]:
     """Return the metrics on held-out documents by name; empty where none were held out."""
     return {} if learned.held_out is None else dict(evaluate_ranking(learned, *learned.held_out))
+
+
+def about_held_out(learned: FittedState, scores: Iterable[str]) -> dict[str, Any]:
+    """Return how many documents were held out and intervals of the scores on them, for readers."""
+    if learned.held_out is None:
+        return {}
+    ranking, Y = learned.held_out
+    found = score_intervals(learned, ranking, Y, scores)
+    return {"documents": len(ranking), "intervals": {name: [*pair] for name, pair in found.items()}}
+
+
+def score_intervals(
+    learned: FittedState,
+    ranking: Ranking,
+    Y: csr_array,
+    scores: Iterable[str],
+    threshold: float | str = "auto",
+) -> dict[str, tuple[float, float]]:
+    """Return the 95 % intervals over documents of those scores that have one that is cheap.
+
+    Parameters
+    ----------
+    learned, ranking, Y, threshold
+        As of `evaluate_ranking`.
+    scores
+        Names of metrics.
+    """
+    names = [name for name in scores if WITH_INTERVAL.fullmatch(name)]
+    return intervals(Y, ranking, names, threshold=decide(learned, threshold))
 
 
 def _told(decision: Decision) -> str:

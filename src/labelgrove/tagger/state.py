@@ -44,6 +44,8 @@ class FittedState:
         learned later have none. None where nothing was held out.
     reading
         How the files were read that it learned from: `Corpus.reading`.
+    source
+        Name of the file that it learned from, without folders; empty where it was no file.
     text_hashes
         Hashes of the texts that it learned from or was calibrated on, sorted, each once; shape
         (texts,), uint64. None where they are not known, as in folders saved before there were any.
@@ -64,6 +66,7 @@ class FittedState:
     thresholds: Mapping[str, float] = field(default_factory=lambda: dict(UNTUNED))
     by_label: NDArray[np.float32] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
     text_hashes: NDArray[np.uint64] | None = None
     columns: MatrixColumns | None = None
     places: HeldOutPlaces | None = None

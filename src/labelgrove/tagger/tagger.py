@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove.core import checks
+from labelgrove.core.cards import read_card
 from labelgrove.core.configured import Configured
 from labelgrove.core.errors import InputError, NotFittedError
 from labelgrove.core.estimator import Classifier
+from labelgrove.core.manifest import CARD
 from labelgrove.core.progress import ProgressLike, as_progress
 from labelgrove.core.ranking import RANKING_DEPTH, Ranking, ndcg
 from labelgrove.core.threads import workers
@@ -47,6 +49,7 @@ from labelgrove.tagger.promises import Workload, is_promise
 from labelgrove.tagger.scoring import (
     RankBatches,
     Scores,
+    about_held_out,
     held_out_scores,
     rank_corpus,
     score_corpus,
@@ -97,6 +100,7 @@ class Tagger(Configured):
 
     learned_: FittedState
     scores_: dict[str, float]
+    _about_scores: dict[str, Any]
 
     def __init__(
         self,
@@ -364,6 +368,7 @@ class Tagger(Configured):
     def _take(self, learned: FittedState) -> Self:
         """Replace what was learned before."""
         self.learned_, self.scores_ = learned, held_out_scores(learned)
+        self._about_scores = about_held_out(learned, self.scores_)
         return self
 
     # --- tagging ------------------------------------------------------------------------------
@@ -605,6 +610,7 @@ class Tagger(Configured):
         threshold: float | str = "auto",
         hierarchy: str | None = None,
         labels_of: Tagger | None = None,
+        intervals: bool = False,
         rank_batches: RankBatches | None = None,
         progress: ProgressLike = None,
     ) -> Scores:
@@ -629,6 +635,8 @@ class Tagger(Configured):
         labels_of
             Another tagger, whose labels count too: both are scored over the labels of both, and
             PSP goes by the larger count of a label, so that the scores of both can be compared.
+        intervals
+            Find 95 % intervals over documents too; ``Scores.intervals`` has them.
         rank_batches
             What ranks texts in place of this tagger, with the same result, such as a cluster.
         progress
@@ -645,6 +653,7 @@ class Tagger(Configured):
             threshold=threshold,
             hierarchy=hierarchy,
             counted=counted,
+            with_intervals=intervals,
             rank_batches=rank_batches,
             progress=progress,
         )
@@ -684,10 +693,22 @@ class Tagger(Configured):
         overwrite: bool = False,
         progress: ProgressLike = None,
     ) -> None:
-        """Write the tagger to a folder; a crash leaves the old folder or none."""
-        as_progress(progress).say(f"saving to {folder}")
+        """Write the tagger to a folder; a crash leaves the old folder or none.
+
+        Its model card, ``README.md``, is written too, unless a person has edited the one there.
+        """
+        shown, learned = as_progress(progress), self._learned()
+        shown.say(f"saving to {folder}")
         settings = {"validation": self.validation, "seed": self.seed, "threads": self.threads}
-        saving.save(folder, self._learned(), settings, self.scores_, overwrite=overwrite)
+        card = read_card(Path(folder))
+        saving.save(
+            folder, learned, settings, self.scores_, self._about_scores, overwrite=overwrite
+        )
+        if card is not None and card.edited:
+            shown.say(
+                f"{CARD} was edited by hand, so it stays as it is and may tell of the older "
+                "tagger; remove it to have it written anew"
+            )
 
     @classmethod
     def load(
@@ -712,7 +733,7 @@ class Tagger(Configured):
             The file of a public key that must have signed the tagger (`labelgrove sign`); None
             loads it from anyone.
         """
-        learned, settings, scores = saving.load(
+        learned, settings, scores, about_scores = saving.load(
             folder, verify=verify, progress=as_progress(progress), signed_by=require_signature
         )
         features = {view: part.fresh() for view, part in learned.featurizers.items()}
@@ -720,4 +741,90 @@ class Tagger(Configured):
             tagger = cls(learned.model.fresh(), features=features, **settings)
             tagger.check_values()
         tagger.learned_, tagger.scores_ = learned, scores
+        tagger._about_scores = about_scores
         return tagger
+
+    # --- the Hugging Face hub -----------------------------------------------------------------
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        progress: ProgressLike = None,
+        require_signature: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Read a tagger of the Hugging Face hub, downloaded if need be, or one in a folder.
+
+        It needs the extra ``hub``. The token, the address of the hub and its cache are those of
+        ``huggingface_hub``; with ``HF_HUB_OFFLINE=1`` only the cache is looked at.
+
+        Parameters
+        ----------
+        name
+            ``"owner/name"`` on the hub, or a folder, which comes first.
+        revision
+            A branch, a tag or a commit of the hub; the newest of the main branch by default.
+        progress
+            True shows what is downloaded; or where that is shown.
+        require_signature
+            As of `load`.
+        """
+        if Path(name).is_dir():
+            if revision is not None:
+                raise InputError(f"{name} is a folder, which has no --revision {revision}")
+            return cls.load(name, progress=progress, require_signature=require_signature)
+        from labelgrove.tagger.hub import fetch
+        from labelgrove.tagger.hub.pulling import naming
+
+        repository = os.fspath(name)
+        folder = fetch(repository, revision=revision, progress=as_progress(progress))
+        with naming(repository, folder):
+            return cls.load(folder, progress=progress, require_signature=require_signature)
+
+    def push_to_hub(
+        self,
+        repository: str,
+        *,
+        private: bool = False,
+        revision: str | None = None,
+        message: str | None = None,
+        license: str | None = None,  # noqa: A002
+        languages: Sequence[str] = (),
+        progress: ProgressLike = True,
+    ) -> str:
+        """Upload the tagger to the Hugging Face hub; return the address of the commit.
+
+        It needs the extra ``hub``, and a token: of ``hf auth login``, or in ``HF_TOKEN``. The
+        tagger is not signed: to push a signed one, save it, sign it, and use ``labelgrove push``.
+
+        Parameters
+        ----------
+        repository
+            ``"owner/name"``; it is made if need be.
+        private
+            Make it private; it is public otherwise.
+        revision
+            The branch, made if need be; the main one by default.
+        message
+            The message of the commit.
+        license
+            The licence of the tagger, for its card, such as ``"cc-by-4.0"``.
+        languages
+            ISO codes of the languages of its texts, for its card.
+        progress
+            Where it is said what will be uploaded and who can see it, before it is; False says
+            nothing.
+        """
+        from tempfile import TemporaryDirectory
+
+        from labelgrove.tagger.hub import PushOptions, push
+
+        options = PushOptions(repository, private, revision, message, license, languages)
+        options.check()
+        shown = as_progress(progress)
+        with TemporaryDirectory() as place:
+            folder = Path(place, repository.partition("/")[2])
+            self.save(folder)
+            return push(folder, options, shown)
