@@ -61,14 +61,11 @@ class HubServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def handle_any(self):
-                owner.answer(self)
-
-            do_GET = do_HEAD = do_POST = do_PUT = handle_any
-
             def log_message(self, *arguments):
                 pass
 
+        for verb in ("GET", "HEAD", "POST", "PUT"):
+            setattr(Handler, f"do_{verb}", lambda handler: owner.answer(handler))
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
