@@ -773,7 +773,7 @@ class Tagger(Configured):
         """
         if Path(name).is_dir():
             if revision is not None:
-                raise InputError(f"{name} is a folder, which has no --revision {revision}")
+                raise InputError(f"{name} is a folder, which has no revision {revision!r}")
             return cls.load(name, progress=progress, require_signature=require_signature)
         from labelgrove.tagger.hub import fetch
         from labelgrove.tagger.hub.pulling import naming
