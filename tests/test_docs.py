@@ -23,6 +23,7 @@ NOT_RUN = {
     "downloads static vectors from the hub": 4,
     "goes on from a tagger of your own": 1,
     "it would listen on all addresses of the machine": 2,
+    "needs a repository on the Hugging Face hub": 3,
     "needs annif-client": 1,
     "needs a language model behind a server": 1,
     "needs an object store": 1,
