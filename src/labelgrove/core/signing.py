@@ -14,7 +14,7 @@ from typing import Any
 
 from labelgrove.core import json_files, storage
 from labelgrove.core.durability import flush
-from labelgrove.core.errors import InputError, SignatureError
+from labelgrove.core.errors import DamagedError, InputError, SignatureError
 from labelgrove.core.extras import need
 from labelgrove.core.manifest import MANIFEST, SIGNATURE
 from labelgrove.core.regular_files import read_regular
@@ -63,6 +63,11 @@ def sign(folder: Place, private: Place) -> Path:
     manifest = storage.read_manifest(folder)
     signed = _bytes_of(Path(folder), manifest)
     path = Path(folder, SIGNATURE)
+    if path.is_symlink():  # such as in the cache of the hub, which is not ours to change
+        raise DamagedError(
+            f"{folder} holds what its {MANIFEST} does not list: {SIGNATURE!r} is a link. Nothing "
+            "is signed; move it out of the folder"
+        )
     try:
         path.unlink(missing_ok=True)  # nothing is written through a link to another file
         with path.open("xb") as file:
