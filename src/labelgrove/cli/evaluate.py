@@ -100,8 +100,6 @@ def evaluate(
     asked = {"threshold": chosen, "hierarchy": hierarchy}
     record = evaluation_record(tagger, scores, folder=folder, test=source, **asked)
     json_file.write(json_to, record)  # before a reader of the tables can go away
-    if card and not update_card(folder, test=source.name, scores=scores):
-        progress.say(f"{folder / CARD} was edited by hand, so it stays as it is")
     if not json_file.alone(json_to):
         print_scores(f"{tagger.model_.name} on {source}, %", scores)
         decision = tagger.decision(chosen)
@@ -113,6 +111,8 @@ def evaluate(
             print_scores(f"{scores.about_learned_texts}, %", scores.without_learned_texts)
         if report is not None:
             show(f"written to {report}")
+    if card and not update_card(folder, test=source.name, scores=scores):
+        progress.say(f"{folder / CARD} was edited by hand, so it stays as it is")
 
 
 @contextmanager

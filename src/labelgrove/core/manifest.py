@@ -36,8 +36,8 @@ LARGE = 250 * MEGABYTE  # what is read so fast that nobody waits needs no progre
 NAMED = 3  # foreign files that a message names
 
 
-def write_manifest(folder: Path, about: Mapping[str, Json]) -> dict[str, Json]:
-    """Write the manifest of all files that are in a folder, and return it.
+def write_manifest(folder: Path, about: Mapping[str, Json]) -> None:
+    """Write the manifest of all files that are in a folder.
 
     Parameters
     ----------
@@ -60,7 +60,6 @@ def write_manifest(folder: Path, about: Mapping[str, Json]) -> dict[str, Json]:
     }
     manifest["checksum"] = _own_checksum(manifest)
     write_json(folder / MANIFEST, manifest)
-    return manifest
 
 
 def parse_manifest(folder: Path) -> dict[str, Json]:

@@ -76,9 +76,9 @@ def writing(
     """
     with _taking_place(folder, overwrite=overwrite) as (temporary, target):
         yield temporary
-        manifest = write_manifest(temporary, about)
+        write_manifest(temporary, about)
         if card is not None:
-            _write_card(temporary, target, partial(card, manifest))
+            _write_card(temporary, target, partial(card, read_json(temporary / MANIFEST)))
 
 
 def copy_folder(source: Path, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
