@@ -193,6 +193,14 @@ def test_no_path_and_no_markup_gets_into_a_card(saved):
     assert not keeps_texts(manifest)
 
 
+def test_it_names_the_extras_that_its_tagger_needs(saved):
+    manifest = storage.read_manifest(saved)
+    assert "pip install labelgrove\n" in card_text("x", manifest, {})
+    manifest["model"] = "xml-cnn"
+    card = card_text("x", manifest, {"repository": "me/x"})
+    assert "pip install 'labelgrove[neural,hub]'\n" in card
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -249,6 +249,10 @@ def test_a_card_that_was_edited_on_the_hub_stays(hub, made, tmp_path):
         pushed(made, license="mit")
     pulled(tmp_path / "out")
     assert (tmp_path / "out" / CARD).read_text() == "# Mine"
+    (tmp_path / "out" / CARD).write_text("# Mine here")
+    pulled(tmp_path / "out", heard, overwrite=True)
+    assert (tmp_path / "out" / CARD).read_text() == "# Mine here"
+    assert heard.lines[-1].startswith("README.md was edited by hand, so it stays as it is in ")
 
 
 def test_a_card_that_was_edited_here_is_pushed_and_a_link_never(hub, made, tmp_path):

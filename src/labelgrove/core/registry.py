@@ -63,6 +63,11 @@ class Registry(Generic[P]):
             entries.setdefault(point.name, Entry(point.value, f"from {source}"))
         return entries
 
+    def extra(self, name: str) -> str:
+        """Return the extra that a part of ours needs, or nothing; other packages are not read."""
+        entry = self._entries.get(name)
+        return "" if entry is None else entry.extra
+
     def names(self) -> list[str]:
         """Return all names."""
         return list(self.entries())

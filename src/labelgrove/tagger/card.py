@@ -247,10 +247,9 @@ def _how_to_use(name: str, manifest: Mapping[str, Any], repository: str | None) 
 
 def _extras(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Return the extras of labelgrove that a tagger needs."""
-    models, featurizers = MODELS.entries(), FEATURIZERS.entries()
-    used = [models.get(manifest["model"])]
-    used += [featurizers.get(part["name"]) for part in manifest["features"].values()]
-    return (each.extra for each in used if each and each.extra)
+    used = [MODELS.extra(manifest["model"])]
+    used += [FEATURIZERS.extra(part["name"]) for part in manifest["features"].values()]
+    return (extra for extra in used if extra)
 
 
 def _data(manifest: Mapping[str, Any], languages: Sequence[str]) -> list[str]:

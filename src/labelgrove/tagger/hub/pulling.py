@@ -10,8 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 from labelgrove.core import storage
+from labelgrove.core.cards import read_card
 from labelgrove.core.errors import DamagedError, HubError, InputError, LabelgroveError
-from labelgrove.core.manifest import BESIDE, MANIFEST, parse_manifest
+from labelgrove.core.manifest import BESIDE, CARD, MANIFEST, parse_manifest
 from labelgrove.core.progress import Progress
 from labelgrove.core.wording import several
 from labelgrove.tagger.hub.connection import (
@@ -64,7 +65,10 @@ def pull(
         manifest = storage.read_manifest(source, progress=progress, signed_by=signed_by)
     if manifest.get("part") != "tagger":
         raise _no_tagger(repository)
+    card = read_card(Path(out))
     storage.copy_folder(source, out, overwrite=overwrite)
+    if card is not None and card.edited:
+        progress.say(f"{CARD} was edited by hand, so it stays as it is in {out}")
     return source.name
 
 
