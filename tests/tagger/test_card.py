@@ -9,7 +9,7 @@ import pytest
 
 from labelgrove import Tagger
 from labelgrove.core import storage
-from labelgrove.core.cards import read_card
+from labelgrove.core.cards import generated, read_card
 from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.json_files import write_json
 from labelgrove.core.manifest import CARD, _own_checksum
@@ -78,16 +78,19 @@ def test_people_read_what_it_learned_and_how_good_it_is(saved, tagger):
 
 def test_the_lines_of_its_use_are_right(saved, monkeypatch):
     monkeypatch.chdir(saved.parent)
+    saved.rename("DIR")
+    saved = saved.with_name("DIR")
     code = re.search(r"```python\n(.*?)```", (saved / CARD).read_text(), re.S)[1]
     names = {}
+    assert 'labelgrove tag DIR --text "A text" -k 5\n' in (saved / CARD).read_text()
     exec(code, names)
     assert names["tagger"].labels_.n_labels == Tagger.load(saved).labels_.n_labels
 
 
 def test_a_saved_tagger_that_is_saved_again_says_the_same(saved, tmp_path):
     again = Tagger.load(saved)
-    again.save(tmp_path / "other" / "my-tagger")
-    cards = [(folder / CARD).read_text() for folder in (saved, tmp_path / "other" / "my-tagger")]
+    again.save(tmp_path / "another")
+    cards = [(folder / CARD).read_text() for folder in (saved, tmp_path / "another")]
     one, other = (card.partition("<!--")[0] for card in cards)
     assert one == other
 
@@ -138,6 +141,22 @@ def test_tests_belong_to_the_tagger_that_was_tested(saved, tagger):
     assert front(saved).license == "mit", "the licence is still that of the folder"
 
 
+def test_a_new_tagger_is_not_on_the_hub_yet(saved, tagger):
+    manifest = storage.read_manifest(saved)
+    told = {"repository": "me/x", "of": manifest["checksum"], "license": "mit"}
+    (saved / CARD).write_text(card_text(manifest, told))
+    assert "labelgrove pull me/x" in (saved / CARD).read_text()
+    Tagger("most-frequent").fit(TEXTS, LABELS).save(saved, overwrite=True)
+    assert "labelgrove pull" not in (saved / CARD).read_text()
+
+
+def test_a_card_that_lies_harms_no_save(saved, tagger):
+    told = {"license": 5, "languages": 7, "repository": {}, "of": 1, "tests": "x"}
+    (saved / CARD).write_text(generated("x", told))
+    tagger.save(saved, overwrite=True)
+    assert {*read_card(saved).told} == {"of"}
+
+
 def test_an_edited_card_stays(saved, tagger):
     (saved / CARD).write_text("# Mine\n")
     assert not update_card(saved, license="mit")
@@ -184,7 +203,7 @@ def test_no_path_and_no_markup_gets_into_a_card(saved):
     manifest = storage.read_manifest(saved)
     manifest["settings"] = {"vectors": "/home/me/glove.txt", "first": "static:~/x/y", "t": "```"}
     manifest["facts"]["source"] = "a\n# b <script> \x1b[31m `|.csv"
-    card = card_text("x", manifest, {})
+    card = card_text(manifest, {})
     assert "/home" not in card
     assert '"vectors": "glove.txt", "first": "static:y"' in card
     assert card.count("```") == 6
@@ -195,9 +214,9 @@ def test_no_path_and_no_markup_gets_into_a_card(saved):
 
 def test_it_names_the_extras_that_its_tagger_needs(saved):
     manifest = storage.read_manifest(saved)
-    assert "pip install labelgrove\n" in card_text("x", manifest, {})
+    assert "pip install labelgrove\n" in card_text(manifest, {})
     manifest["model"] = "xml-cnn"
-    card = card_text("x", manifest, {"repository": "me/x"})
+    card = card_text(manifest, {"repository": "me/x", "of": manifest["checksum"]})
     assert "pip install 'labelgrove[neural,hub]'\n" in card
 
 

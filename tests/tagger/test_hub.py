@@ -539,4 +539,5 @@ def test_a_card_of_another_repository_is_written_for_this_one(hub, made, tmp_pat
     (folder / CARD).write_text(generated("x", {"repository": "you/yours", "license": "mit"}))
     pushed(folder)
     assert f"labelgrove pull {NAME}\n" in files(hub)[CARD].decode()
+    assert parse_card(files(hub)[CARD].decode()).told["license"] == "mit"
     assert (folder / CARD).read_text().startswith("x\n"), "the folder itself is not changed"

@@ -19,6 +19,7 @@ from labelgrove.core.cards import generated, read_card
 from labelgrove.core.errors import InputError
 from labelgrove.core.manifest import CARD
 from labelgrove.core.printable import printable
+from labelgrove.core.snapshot import OF_HUB
 from labelgrove.core.wording import several
 from labelgrove.models import MODELS
 from labelgrove.tagger.scoring import Scores
@@ -47,30 +48,30 @@ def check_told(license: str | None, languages: Sequence[str]) -> None:  # noqa: 
             raise InputError(f"{language!r} is no code of a language such as en, de or fin")
 
 
-def card_text(name: str, manifest: Mapping[str, Any], told: Told) -> str:
-    """Return the card of a tagger.
+def card_text(manifest: Mapping[str, Any], told: Told) -> str:
+    """Return the card of a tagger; it does not name its folder, which may be renamed.
 
     Parameters
     ----------
-    name
-        What the tagger is called.
     manifest
-        Its manifest.
+        The manifest of the tagger.
     told
-        What the manifest does not hold: ``license``, ``languages``, ``repository`` on the hub,
-        and ``tests``, which count only if ``of`` is the manifest's checksum.
+        What the manifest does not hold: ``license``, ``languages``, ``repository`` on the hub and
+        ``tests``; see `fitting`.
     """
-    told = {key: value for key, value in told.items() if key != "tests" or _fits(told, manifest)}
-    told |= {"of": manifest["checksum"]}
+    told = fitting(told, manifest)
     languages = told.get("languages") or manifest.get("facts", {}).get("languages", [])
     measured = _measurements(manifest, told)
+    repository = told.get("repository")
+    labels = several(manifest["labels"], "label")
+    name = repository.partition("/")[2] if repository else f"Tagger of {labels}"
     body = [
         *_front_matter(name, manifest, told, languages, measured),
         f"# {_plain(name)}",
         f"A tagger made with labelgrove {_plain(manifest['labelgrove'])}: it ranks "
-        f"{several(manifest['labels'], 'label')} for a text and gives each a probability. The "
+        f"{labels} for a text and gives each a probability. The "
         f"model is `{_plain(manifest['model'])}`.",
-        *_how_to_use(name, manifest, told.get("repository")),
+        *_how_to_use(manifest, repository),
         *_data(manifest, languages),
         *_scores(measured),
         *_settings(manifest),
@@ -115,14 +116,33 @@ def update_card(
         return False
     told = with_told({} if old is None else old.told, license, languages)
     with checks.reading(place):
+        told = fitting(told, manifest)
         if scores is not None:
-            before = told.get("tests", []) if _fits(told, manifest) else []
             name = Path(test).name
-            tests = [each for each in before if each["name"] != name]
-            told |= {"tests": [*tests, _test(name, scores)], "of": manifest["checksum"]}
-        text = card_text(place.resolve().name, manifest, told)
+            tests = [each for each in told.get("tests", []) if each["name"] != name]
+            told |= {"tests": [*tests, _test(name, scores)]}
+        text = card_text(manifest, told)
     storage.write_text(place / CARD, text)
     return True
+
+
+def fitting(told: Told, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what counts of what a card was told.
+
+    Its repository and tests count only if ``of`` is the manifest's checksum: else they are of an
+    older tagger. What the hub would not know is left out, since a card may come from anywhere.
+    """
+    kept: dict[str, Any] = {"of": manifest["checksum"]}
+    if isinstance(told.get("license"), str) and LICENSE.fullmatch(told["license"]):
+        kept["license"] = told["license"]
+    languages = told.get("languages")
+    if isinstance(languages, list) and all(LANGUAGE.fullmatch(str(each)) for each in languages):
+        kept["languages"] = languages
+    if _fits(told, manifest):
+        if OF_HUB.fullmatch(str(told.get("repository"))):
+            kept["repository"] = told["repository"]
+        kept["tests"] = told.get("tests", [])
+    return kept
 
 
 def with_told(told: Told, license: str | None, languages: Sequence[str]) -> dict[str, Any]:  # noqa: A002
@@ -223,23 +243,23 @@ def _front_matter(
 # --- what people read --------------------------------------------------------------------------
 
 
-def _how_to_use(name: str, manifest: Mapping[str, Any], repository: str | None) -> list[str]:
+def _how_to_use(manifest: Mapping[str, Any], repository: str | None) -> list[str]:
     extras = sorted({*_extras(manifest)})
     package = f"'labelgrove[{','.join([*extras, 'hub'] if repository else extras)}]'"
-    place = repository.partition("/")[2] if repository else name
-    quoted = f"'{place}'" if re.search(r"[^\w.-]", place) else place
+    place = repository.partition("/")[2] if repository else "DIR"
     pull = [f"labelgrove pull {repository}"] if repository else []
-    load = f"from_pretrained({repository!r})" if repository else f"load({place!r})"
+    load = f'from_pretrained("{repository}")' if repository else 'load("DIR")'
     return [
         "## How to use it",
+        *([] if repository else ["`DIR` is the folder of this file."]),
         "```sh",
         f"pip install {package if extras or repository else 'labelgrove'}",
         *pull,
-        _plain(f'labelgrove tag {quoted} --text "A text" -k 5'),
+        f'labelgrove tag {place} --text "A text" -k 5',
         "```",
         "```python",
         "from labelgrove import Tagger",
-        _plain(f"tagger = Tagger.{load}"),
+        f"tagger = Tagger.{load}",
         'tagger.tag("A text", k=5)',
         "```",
     ]

@@ -60,12 +60,7 @@ def save(
         FACTS: _facts(learned),
         READING: dict(learned.reading),
     }
-    name = Path(folder).resolve().name
-
-    def card(manifest: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-        return card_text(name, manifest, told)
-
-    with storage.writing(folder, about, overwrite=overwrite, card=card) as temporary:
+    with storage.writing(folder, about, overwrite=overwrite, card=card_text) as temporary:
         learned.labels.write(temporary / "labels")
         for view, part in learned.featurizers.items():
             part.write(temporary / "features" / view)

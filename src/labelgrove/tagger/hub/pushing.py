@@ -17,7 +17,14 @@ from labelgrove.core.errors import HubError, InputError, LabelgroveError, NewerF
 from labelgrove.core.manifest import CARD, MANIFEST, SIGNATURE, named, parse_manifest
 from labelgrove.core.progress import Progress
 from labelgrove.core.wording import several
-from labelgrove.tagger.card import card_text, check_told, keeps_texts, local_paths, with_told
+from labelgrove.tagger.card import (
+    card_text,
+    check_told,
+    fitting,
+    keeps_texts,
+    local_paths,
+    with_told,
+)
 from labelgrove.tagger.hub.connection import (
     SECONDS,
     api_of,
@@ -224,10 +231,11 @@ class _Upload:
             return None
         known = {} if remote.card is None else remote.card.told
         before = {key: known[key] for key in ("license", "languages") if key in known}
-        told = with_told({**before, **told}, options.license, options.languages)
+        told = {**before, **fitting(told, self.manifest)}
+        told = with_told(told, options.license, options.languages)
         told |= {"repository": options.repository}
         with checks.reading(self.place):
-            text = card_text(options.repository.partition("/")[2], self.manifest, told)
+            text = card_text(self.manifest, told)
         return text.encode()
 
     # --- the repository ------------------------------------------------------------------------
