@@ -23,6 +23,7 @@ from labelgrove.cli.demo import demo
 from labelgrove.cli.doctor import doctor
 from labelgrove.cli.evaluate import evaluate
 from labelgrove.cli.explain import explain
+from labelgrove.cli.export import export
 from labelgrove.cli.leaderboard import leaderboard
 from labelgrove.cli.learn import learn
 from labelgrove.cli.migrate import migrate
@@ -116,6 +117,7 @@ for command in (
     next_documents,
     combine,
     tune,
+    export,
     serve,
     doctor,
     sign,

@@ -122,6 +122,10 @@ class PartlyDoneError(LabelgroveError):
     """Some inputs could not be read; what could be done with the others was done."""
 
 
+class ExportError(LabelgroveError):
+    """A network cannot be exported, or the exported one does not do what the tagger does."""
+
+
 class ClusterError(LabelgroveError):
     """A cluster cannot be used, or could not do a task."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from labelgrove.core import checks, storage
@@ -23,7 +24,14 @@ from labelgrove.core.features import Features, View
 from labelgrove.core.progress import Progress, Silent
 from labelgrove.core.ranking import Ranking, ndcg
 from labelgrove.core.settings import SEED, THREADS
-from labelgrove.core.types import Estimate, Explanation, FitContext, Span, ViewSpec
+from labelgrove.core.types import (
+    Estimate,
+    Explanation,
+    FitContext,
+    NetworkFile,
+    Span,
+    ViewSpec,
+)
 
 
 class Part(Configured, ABC):
@@ -308,6 +316,33 @@ class Classifier(Part):
         if not 0 <= label < self.n_labels_:
             raise InputError(f"label {label} of a model that knows {self.n_labels_:,} labels")
         return self._explain_label(label)
+
+    def why_no_onnx(self) -> str:
+        """Return why this fitted model cannot be an ONNX file; empty if it can."""
+        return "it is no neural network"
+
+    def write_onnx(
+        self, file: Path, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NetworkFile:
+        """Write what leads from tokens to probabilities of all labels as an ONNX file.
+
+        Parameters
+        ----------
+        file
+            The file to write; large weights go to another one beside it.
+        x, y
+            The knots of the calibration, shape (m,), which becomes a part of the network.
+        """
+        self.check_fitted()
+        if why := self.why_no_onnx():
+            raise InputError(f"this {self.name} cannot be exported: {why}")
+        return self._write_onnx(file, x, y)
+
+    def _write_onnx(
+        self, file: Path, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NetworkFile:
+        """Write the file; this model can."""
+        raise NotImplementedError
 
     def sends_to(self) -> list[str]:
         """Return the addresses to which texts are sent when they are ranked."""

@@ -190,6 +190,33 @@ class Neighbour(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True)
+class NetworkFile:
+    """What the ONNX file of a network reads of a text, and what it gives.
+
+    Parameters
+    ----------
+    window
+        Tokens that are read at once.
+    windows
+        How many windows of a long text are read, at most; a label has the largest of its scores.
+    pad
+        The token that fills up short texts.
+    opset
+        Version of ONNX's operations.
+    inputs, outputs
+        Their names: token numbers (b, T) and how many each text has (b,); scores that rank labels
+        (b, L) and their probabilities (b, L).
+    """
+
+    window: int
+    windows: int
+    pad: int
+    opset: int
+    inputs: tuple[str, str]
+    outputs: tuple[str, str]
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """How much each feature or token of one text spoke for a label.

@@ -52,6 +52,10 @@ class Relabelled(Classifier):
         """The name of the model."""
         return self.model_.name
 
+    def why_no_onnx(self) -> str:
+        """Return that labels are translated outside of the model."""
+        return "its labels were replaced by those of a new vocabulary (migrate) after training"
+
     # --- settings: those of the model -----------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from labelgrove.tagger.explaining import (
     SimilarDocument,
     explained,
 )
+from labelgrove.tagger.exporting import ExportCheck
 from labelgrove.tagger.migration import Migration
 from labelgrove.tagger.records import evaluation_record, training_record
 from labelgrove.tagger.scoring import Scores
@@ -19,6 +20,7 @@ from labelgrove.tagger.tagger import Tagger
 __all__ = [
     "Evidence",
     "Explained",
+    "ExportCheck",
     "FittedState",
     "LabelWord",
     "LabelWords",

@@ -31,6 +31,7 @@ from labelgrove.tagger import batches, saving
 from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
 from labelgrove.tagger.explaining import LabelWords, Reasons, explain, explain_label
+from labelgrove.tagger.exporting import ExportCheck, export_onnx
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
 from labelgrove.tagger.inputs import (
     Texts,
@@ -709,6 +710,46 @@ class Tagger(Configured):
                 f"{CARD} was edited by hand, so it stays as it is and may tell of the older "
                 "tagger; remove it to have it written anew"
             )
+
+    def export_onnx(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        texts: Texts | None = None,
+        check: int = 32,
+        overwrite: bool = False,
+        progress: ProgressLike = None,
+    ) -> ExportCheck:
+        """Write the network to a folder as ONNX, for programs that have no labelgrove.
+
+        Networks that judge all labels in one pass can be exported. The folder also has the
+        tokenizer, the labels, the thresholds and a program that tags with them. It is written
+        only if onnxruntime ranks some texts with it as this tagger does.
+
+        Parameters
+        ----------
+        folder
+            The folder to write.
+        texts
+            Texts to check with: an iterable of texts, a corpus or a table; by default texts are
+            made of random tokens.
+        check
+            How many texts to check with.
+        overwrite
+            Replace what was exported there before.
+        progress
+            True shows how it goes; or where that is shown.
+        """
+        learned = self._learned()
+        some = None if texts is None else as_texts(texts)
+        return export_onnx(
+            learned,
+            folder,
+            texts=some,
+            check=check,
+            overwrite=overwrite,
+            progress=as_progress(progress),
+        )
 
     @classmethod
     def load(

@@ -17,7 +17,7 @@ SEPARATOR, WORD, MARK, UNSPACED, ODD = 1, 2, 3, 4, 8  # as in kernels.py
 BLOCK = 256
 N_CODES = 0x110000
 
-_UNSPACED_RANGES = (
+UNSPACED_RANGES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
@@ -92,7 +92,7 @@ def _entry(code: int, lowercase: bool) -> int:
         kind = MARK
     elif not (character.isalnum() or character == "_"):
         kind = SEPARATOR
-    elif category != "Nd" and any(low <= code <= high for low, high in _UNSPACED_RANGES):
+    elif category != "Nd" and any(low <= code <= high for low, high in UNSPACED_RANGES):
         kind = UNSPACED
     else:
         kind = WORD

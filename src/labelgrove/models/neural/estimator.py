@@ -30,7 +30,7 @@ from labelgrove.core.features import Features, TokenSequences, Views
 from labelgrove.core.random import generator
 from labelgrove.core.ranking import Ranking
 from labelgrove.core.threads import workers
-from labelgrove.core.types import Estimate, Explanation, FitContext, Run, ViewSpec
+from labelgrove.core.types import Estimate, Explanation, FitContext, NetworkFile, Run, ViewSpec
 from labelgrove.models.dense import PREFIX
 from labelgrove.models.neural.candidates.all import AllLabels
 from labelgrove.models.neural.candidates.base import Blueprint, Candidates, Step, TrainingData
@@ -62,6 +62,8 @@ from labelgrove.models.neural.training.optimizers import sparse_weights
 from labelgrove.models.neural.training.processes import FEWEST, train
 from labelgrove.models.neural.training.settings import Training
 from labelgrove.models.neural.training.threads import limited_threads
+from labelgrove.models.neural.training.windows import Windows
+from labelgrove.text import PAD
 
 FIRST = "first"  # folder of the first stage
 TRIAL = 12  # batches of which a trial tells how long training takes
@@ -601,6 +603,29 @@ class NeuralClassifier(NeuralSettings, Classifier):
         ]
         with limited_threads(self.threads):
             return explain_label(networks, text, label, asked, device)
+
+    # --- exporting ------------------------------------------------------------------------------
+
+    def why_no_onnx(self) -> str:
+        """Return why its networks alone do not rank; empty if they do."""
+        return self.candidates_.why_no_onnx
+
+    def _write_onnx(
+        self, file: Path, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NetworkFile:
+        from labelgrove.models.neural import onnx_file
+
+        words = self.input_.reads == "words"
+        module = onnx_file.LabelProbabilities(
+            [network.cpu() for network in self.networks_], self.shares_, words, x, y
+        )
+        with limited_threads(self.threads):
+            onnx_file.write_file(module, file)
+        windows = self.input_.windows or Windows(self.length)
+        return NetworkFile(
+            windows.size, windows.most, PAD,
+            onnx_file.OPSET, onnx_file.INPUTS, onnx_file.OUTPUTS,
+        )  # fmt: skip
 
     # --- saving ---------------------------------------------------------------------------------
 

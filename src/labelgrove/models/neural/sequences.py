@@ -78,6 +78,10 @@ class SequenceClassifier(NeuralClassifier):
         """False: all labels may be written."""
         return False
 
+    def why_no_onnx(self) -> str:
+        """Return that labels are written in steps."""
+        return "it writes labels one after the other, by a search over several steps"
+
     def _prepare(
         self, data: TrainingData, context: FitContext
     ) -> tuple[TrainingData, dict[str, Any]]:

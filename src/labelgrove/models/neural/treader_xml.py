@@ -327,6 +327,10 @@ class TReaderXml(NeuralClassifier):
     def _texts(self, X: Features, tokens: TokenSequences) -> Texts:
         return self._taught(tokens, self._voted(self._nearest(X)))
 
+    def why_no_onnx(self) -> str:
+        """Return that the network reads more than the text."""
+        return "its network reads the labels of similar documents, which its memory finds"
+
     def _rank(self, X: Features, k: int) -> Ranking:
         tokens = self._tokens(X, self.n_terms_)
         votes = self._voted(self._nearest(X))

@@ -185,6 +185,10 @@ class XrTransformer(FineTuning, NeuralClassifier):
         self.linear_ = self._new_linear()
         self.linear_.fit(self._sides(X, context.run.progress), Y, context=own)
 
+    def why_no_onnx(self) -> str:
+        """Return that the network does not rank."""
+        return "linear classifiers rank, beside its network"
+
     @property
     def refits(self) -> bool:
         """True: the linear half needs no held-out documents."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,7 @@ class Candidates(ABC):
     """Which labels are judged, when networks learn and when they rank."""
 
     batch: int  # texts that are ranked at once
+    why_no_onnx: ClassVar[str] = ""  # why networks alone cannot rank, where they cannot
 
     def use(self, batch: int, threads: int | None) -> None:
         """Rank so many texts at once from now on, with so many threads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -108,6 +108,11 @@ class FirstStageLabels(Candidates):
     seed
         Of the folds.
     """
+
+    why_no_onnx: ClassVar[str] = (
+        "its network judges the labels that its first stage, another model, chooses; train it "
+        "with first=none"
+    )
 
     first: FirstStage
     candidates: int

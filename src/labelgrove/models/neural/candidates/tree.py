@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -228,6 +228,11 @@ class TreeLabels(Candidates):
     view
         The tf-idf view that labels are clustered by.
     """
+
+    why_no_onnx: ClassVar[str] = (
+        "its networks go down a label tree, and each judges what the one above it has chosen; "
+        "train attentionxml with tree=never"
+    )
 
     batch: int
     max_leaf: int

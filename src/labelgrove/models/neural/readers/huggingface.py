@@ -78,9 +78,9 @@ def framed(
     before, text, between, second, behind = near.types
     first, width = len(near.before), tokens.shape[1]
     if more is None:
-        more = tokens.new_zeros((len(tokens), 0), dtype=torch.bool)
+        more = tokens.new_zeros((tokens.shape[0], 0), dtype=torch.bool)
     room = more.shape[1]
-    ids = tokens.new_full((len(tokens), width + room + near.n_around), pad)
+    ids = tokens.new_full((tokens.shape[0], width + room + near.n_around), pad)
     types = torch.full_like(ids, text)
     ids[:, :first], types[:, :first] = _rows(near.before, ids), _rows(before, ids)
     ids[:, first : first + width] = tokens.masked_fill(~mask_of(lengths, width), pad)
@@ -131,6 +131,7 @@ def layers_of(
         given["token_type_ids"] = types.clamp(max=known - 1) if known else types
     if "use_mems" in takes:  # XLNet would keep what it read for a text that goes on
         given["use_mems"] = False
+        given["attention_mask"] = own.float()  # it subtracts this mask from a float
     if n == 1:
         return (encoder(**given).last_hidden_state,)
     read = encoder(**given, output_hidden_states=True)
@@ -159,7 +160,7 @@ def pooled(states: Tensor, pooling: Pooling, ends: Tensor, counted: Tensor) -> T
     if pooling == "first":
         return states[:, 0]
     if pooling == "last":
-        return states[torch.arange(len(states), device=states.device), ends - 1]
+        return states[torch.arange(states.shape[0], device=states.device), ends - 1]
     own = mask_of(counted, states.shape[1])
     return (states * own[:, :, None]).sum(1) / counted[:, None]
 

@@ -46,6 +46,10 @@ class LabelReading(Configured):
         "there are any, or random.",
     )
 
+    def why_no_onnx(self) -> str:
+        """Return that labels are a part of the input."""
+        return "its network reads labels together with the text"
+
     def _wants_first(self, counts: NDArray[np.int64], n_documents: int) -> bool:
         return len(counts) > self.together
 

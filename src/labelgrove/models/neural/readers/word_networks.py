@@ -92,8 +92,8 @@ class BiLSTM(WordNetwork):
         """Return vectors (b, T, 2 n_units) of words (b, T, n_inputs); behind a text they are 0."""
         turned = turn(x, lengths)
         with torch.autocast("cpu", enabled=False):  # many CPUs have no recurrent layer of bfloat16
-            onward, _ = self.onward(x, self._initial(0, len(x)))
-            back, _ = self.back(turned, self._initial(1, len(x)))
+            onward, _ = self.onward(x, self._initial(0, x.shape[0]))
+            back, _ = self.back(turned, self._initial(1, x.shape[0]))
         both = torch.cat([onward, turn(back, lengths)], dim=2)
         masked = both * mask_of(lengths, x.shape[1])[:, :, None]
         dropped: Tensor = self.dropout(masked)
@@ -110,7 +110,7 @@ class BiLSTM(WordNetwork):
 
 def turn(x: Tensor, lengths: Tensor) -> Tensor:
     """Return sequences (b, T, d) with the first ``lengths`` vectors of each in reverse order."""
-    places = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+    places = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     last = lengths[:, None] - 1
     order = torch.where(places <= last, last - places, places)
     return x.gather(1, order[:, :, None].expand_as(x))
@@ -166,10 +166,10 @@ def largest_in_parts(x: Tensor, lengths: Tensor, n_parts: int) -> Tensor:
 
     Word t of n is in part t * n_parts // n; a part of a short text may be empty, which gives 0.
     """
-    places = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+    places = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     part = (places * n_parts // lengths[:, None]).clamp(max=n_parts - 1)
     x = x * mask_of(lengths, x.shape[1])[:, :, None]
-    largest = x.new_zeros(len(x), n_parts, x.shape[2])
+    largest = x.new_zeros(x.shape[0], n_parts, x.shape[2])
     return largest.scatter_reduce(1, part[:, :, None].expand_as(x), x, "amax")
 
 

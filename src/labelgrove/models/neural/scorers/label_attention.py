@@ -118,7 +118,7 @@ class SharedLayers(nn.Module):
         shares
             How much each label attends to each word, shape (b, C, T); they sum to 1.
         """
-        if self.reads_words_first(shares.shape[2], shares.shape[1]):
+        if torch.compiler.is_compiling() or self.reads_words_first(*shares.shape[:0:-1]):
             return self._above_first(shares @ self.hidden[0](words))
         logits: Tensor = self(shares @ words)
         return logits
@@ -180,7 +180,7 @@ class LabelAttentionScorer(Scorer):
         All labels are judged some at a time, but for learning, which needs all steps at once.
         """
         asked = None if labels is None else labels.clamp(min=0)
-        if asked is not None or self.training:
+        if asked is not None or self.training or torch.compiler.is_compiling():
             logits = self._judge(reading, asked)
         else:
             texts, longest, _ = reading.vectors.shape

@@ -61,7 +61,7 @@ class ReasoningScorer(Scorer):
     def judged(self, reading: Reading, prior: Tensor | None) -> list[Tensor]:
         """Return the log odds (b, L) of each round."""
         text = self.hidden(reading.pooled)
-        told, found = text.new_zeros(len(text), self.labels.shape[1]), []
+        told, found = text.new_zeros(text.shape[0], self.labels.shape[1]), []
         for _ in range(self.rounds):
             logits = self.output.logits(torch.cat([text, told], 1), None)
             found.append(logits if prior is None else logits + prior)
