@@ -19,9 +19,7 @@ def export(
     ],
     check: Annotated[
         int,
-        typer.Option(
-            help="Texts that the exported network must rank as the tagger does.", min=1
-        ),
+        typer.Option(help="Texts that the exported network must rank as the tagger does.", min=1),
     ] = 32,
     texts: Annotated[
         Path | None,

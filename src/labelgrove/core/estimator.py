@@ -321,9 +321,7 @@ class Classifier(Part):
         """Return why this fitted model cannot be an ONNX file; empty if it can."""
         return "it is no neural network"
 
-    def write_onnx(
-        self, file: Path, x: NDArray[np.float64], y: NDArray[np.float64]
-    ) -> NetworkFile:
+    def write_onnx(self, file: Path, x: NDArray[np.float64], y: NDArray[np.float64]) -> NetworkFile:
         """Write what leads from tokens to probabilities of all labels as an ONNX file.
 
         Parameters

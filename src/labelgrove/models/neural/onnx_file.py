@@ -39,7 +39,7 @@ torch.library.define(
 )
 
 
-@torch.library.register_fake(LSTM)
+@torch.library.register_fake(LSTM)  # type: ignore[untyped-decorator]
 def _shape_of_lstm(
     x: Tensor, w: Tensor, r: Tensor, b: Tensor, state: Tensor, cell: Tensor
 ) -> Tensor:
@@ -162,7 +162,7 @@ class OnnxLstm(nn.Module):
         return read.transpose(0, 1), None
 
 
-def _reordered(weights: Tensor) -> Tensor:
+def _reordered(weights: Any) -> Tensor:
     """Return the weights of the four gates: input, output, forget, cell."""
     onward, forget, cell, out = weights.detach().chunk(4)
     return torch.cat([onward, out, forget, cell])

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
 
 Array = np.ndarray[Any, Any]
 BATCH = 32  # texts, or windows of texts, at once
@@ -33,10 +31,13 @@ class ExportedTagger:
     """
 
     def __init__(self, folder: str | Path, providers: Sequence[str] | None = None) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
         folder = Path(folder)
         self.about: dict[str, Any] = json.loads((folder / "export.json").read_text("utf-8"))
         self.labels: list[dict[str, Any]] = json.loads((folder / "labels.json").read_text("utf-8"))
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.tokenizer.encode_special_tokens = True  # "[SEP]" in a text is text
