@@ -160,6 +160,9 @@ def test_wrong_calls_write_nothing(made, tmp_path, monkeypatch):
     tagger, out = folder / "tagger", tmp_path / "new"
     assert "no neural network" in fails("export", folder / "linear", "--onnx", out)
     assert "exists already" in fails("export", tagger, "--onnx", folder / "out")
+    for taken in (tagger, folder / "linear"):
+        told = fails("export", tagger, "--onnx", taken, "--overwrite")
+        assert "holds a tagger and no export" in told
     assert "lies in the saved folder" in fails("export", tagger, "--onnx", tagger / "onnx")
     assert "not a tagger" in fails("export", folder / "out", "--onnx", out)
     assert "nowhere" in fails("export", folder / "nowhere", "--onnx", out)

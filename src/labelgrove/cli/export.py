@@ -25,7 +25,9 @@ def export(
         Path | None,
         typer.Option(help="Documents to check with; by default texts of random tokens."),
     ] = None,
-    overwrite: options.Overwrite = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what was exported there before.")
+    ] = False,
     json_to: json_file.Option = None,
     threads: options.Threads = None,
     require_signature: options.RequireSignature = None,
@@ -38,11 +40,11 @@ def export(
     Networks that judge all labels in one pass can be exported, such as xml-cnn and transformer.
     The folder is written only if onnxruntime ranks with it as the tagger does.
     """
-    from labelgrove.core import storage
     from labelgrove.tagger import Tagger
+    from labelgrove.tagger.exporting import check_target
 
     json_file.check(json_to)
-    storage.check_free(onnx, overwrite=overwrite)
+    check_target(onnx, overwrite=overwrite)
     progress = options.open_progress(quiet)
     tagger = Tagger.load(folder, progress=progress, require_signature=require_signature)
     tagger.set_threads(threads)

@@ -13,6 +13,7 @@ from labelgrove._version import __version__
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
+from labelgrove.core.manifest import MANIFEST
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import NetworkFile
 from labelgrove.tagger.exporting.check import ExportCheck, check_export, made_texts
@@ -62,7 +63,7 @@ def export_onnx(
     given = None if texts is None else list(islice(texts, check))
     if given is not None and not given:
         raise InputError("there are no texts to check the exported network with")
-    storage.check_free(folder, overwrite=overwrite)
+    check_target(folder, overwrite=overwrite)
     with storage.writing(folder, _about(learned), overwrite=overwrite) as temporary:
         progress.say("exporting the network")
         tokenizer = tokenizer_json(_featurizer(learned))
@@ -79,6 +80,18 @@ def export_onnx(
         large = any(temporary.glob("*.data"))
         (temporary / "README.md").write_text(readme(about, done, large), encoding="utf-8")
     return done
+
+
+def check_target(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raise an error for a folder that cannot be written, or that holds something else."""
+    if overwrite and (Path(folder) / MANIFEST).is_file():
+        part = storage.read_manifest(folder, verify=False).get("part")
+        if part != KIND:
+            raise InputError(
+                f"{folder} holds a {part} and no export, so it is not replaced; choose another "
+                "folder"
+            )
+    storage.check_free(folder, overwrite=overwrite)
 
 
 def check_exports(learned: FittedState) -> None:
