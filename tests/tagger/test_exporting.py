@@ -68,6 +68,11 @@ def test_the_program_tags_as_the_tagger_does(made, threshold):
     assert any(wanted)
 
 
+def test_the_program_refuses_unknown_thresholds(made):
+    with pytest.raises(ValueError, match="auto, macro or per-label, got 'best'"):
+        program(made[0] / "out").tag(["a"], threshold="best")
+
+
 def test_the_folder_tells_all_that_a_program_must_know(made):
     folder, told = made
     about = json.loads((folder / "out" / "export.json").read_text())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-BATCH = 32  # texts, or windows of texts, at once
+BATCH = 8  # texts, or windows of texts, at once: with many labels each takes much memory
 
 
 class ExportedTagger:
@@ -116,6 +116,10 @@ class ExportedTagger:
                 raise ValueError("this tagger has no thresholds of single labels")
             return np.array([label["threshold"] for label in self.labels], np.float32)
         if isinstance(threshold, str):
+            if threshold not in ("auto", "macro"):
+                raise ValueError(
+                    f"threshold must be a number, auto, macro or per-label, got {threshold!r}"
+                )
             return np.float32(self.about["thresholds"][threshold])
         return np.float32(threshold)
 
