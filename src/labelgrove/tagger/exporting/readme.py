@@ -71,7 +71,7 @@ def readme(about: Mapping[str, Any], check: ExportCheck, large: bool) -> str:
         version=about["labelgrove"],
         opset=about["opset"],
         check=told[0].upper() + told[1:],
-        data="; its weights are in `network.onnx.data`" if large else "",
+        data="; its large weights are in `network.onnx.data`" if large else "",
         thresholds=", with a threshold for each" if tuned else "",
         pad=reads["pad"],
         tokens=min(reads["tokens"], size * most),
