@@ -173,6 +173,10 @@ def open_cluster(
         Bytes of the object store of ``local:N``; chosen by Ray by default.
     """
     wanted = read_address(address) if isinstance(address, str) else address
+    if sys.platform == "win32":
+        raise ClusterError(
+            "labelgrove uses no Ray cluster on Windows: run the command on Linux, such as in WSL"
+        )
     environment = {name: os.environ.get(name) for name in (*OWN_SETTINGS, *SET_BY_RAY)}
     for name, value in OWN_SETTINGS.items():
         os.environ.setdefault(name, value)

@@ -28,9 +28,10 @@ A kill leaves what was written, flushed or not, so that these rules are more tha
 from __future__ import annotations
 
 import errno
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from labelgrove.core import system
 
 FLUSHES = 8  # files flushed at once: a disk takes little longer for several than for one
 # errors of folders: Windows and some network drives do not flush them, others may not be read
@@ -40,11 +41,7 @@ UNABLE = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
 def flush(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     try:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        system.HERE.flush(path)
     except OSError as error:
         if error.errno not in UNABLE or not path.is_dir():
             raise
@@ -78,5 +75,5 @@ def put_in_place(temporary: Path, target: Path) -> None:
         flush_tree(temporary)
     else:
         flush(temporary)
-    temporary.replace(target)
+    system.HERE.replace(temporary, target)
     flush(target.parent)

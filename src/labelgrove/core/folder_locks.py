@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
+from labelgrove.core import system
 
 STEP = 0.02  # seconds between two attempts
 
@@ -23,7 +20,7 @@ STEP = 0.02  # seconds between two attempts
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int | None]:
     """Open a folder and give its file descriptor, or None on systems that cannot open folders."""
-    if os.name == "nt":
+    if not system.HERE.opens_folders:
         yield None
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -47,20 +44,18 @@ def lock(handle: int | None, *, shared: bool = False, patience: float = 0) -> bo
     patience
         Seconds to wait for others that hold it.
     """
-    if fcntl is None or handle is None:
+    if handle is None:
         return None
     ends = time.monotonic() + patience
     while True:
         try:
-            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= ends:
-                return False
-            time.sleep(STEP)
+            if system.HERE.lock(handle, shared=shared):
+                return True
         except OSError:  # a drive without locks
             return None
-        else:
-            return True
+        if time.monotonic() >= ends:
+            return False
+        time.sleep(STEP)
 
 
 def is_at(handle: int | None, path: Path) -> bool:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from labelgrove.core import system
 from labelgrove.core.errors import InputError, StorageError
 from labelgrove.core.exchange import exchange
 from labelgrove.core.folder_locks import is_at, lock, open_folder
@@ -122,7 +123,7 @@ def put(temporary: Path, target: Path, *, overwrite: bool) -> Path | None:
         Replace a saved folder that is there; it must hold nothing that its manifest does not list.
     """
     if not overwrite or not target.exists() or not any(target.iterdir()):
-        temporary.rename(target)  # fails where a folder has appeared meanwhile
+        system.HERE.replace(temporary, target)  # fails where a folder has appeared meanwhile
         return None
     aside = _new_name(target, target.parent, old=True)
     temporary.rename(aside)

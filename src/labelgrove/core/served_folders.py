@@ -13,13 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from labelgrove.core import system
 from labelgrove.core.errors import StorageError
 from labelgrove.core.regular_files import read_regular
-
-try:
-    import fcntl
-except ImportError:  # on Windows, where leftovers stay
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".serving."  # no name that saving gives begins so
 LOCK = "lock"
@@ -32,8 +28,7 @@ def served_folder(parent: Path) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
         with (place / LOCK).open("wb") as held:
-            if fcntl is not None:
-                fcntl.flock(held, fcntl.LOCK_EX)
+            system.HERE.lock(held.fileno(), wait=True)
             held.write(MARK)
             held.flush()
             yield place
@@ -54,7 +49,7 @@ def remove_left(parent: Path) -> None:
 
 def _is_left(place: Path) -> bool:
     """Tell whether a folder is one of a service that has ended."""
-    if fcntl is None or place.is_symlink():
+    if place.is_symlink():
         return False
     with suppress(OSError, StorageError), os.scandir(place) as entries:
         if any(not each.is_dir(follow_symlinks=False) and each.name != LOCK for each in entries):
@@ -62,6 +57,5 @@ def _is_left(place: Path) -> bool:
         if read_regular(place / LOCK, len(MARK)) != MARK:
             return False
         with (place / LOCK).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
+            return system.HERE.lock(held.fileno())
     return False

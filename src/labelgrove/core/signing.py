@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from labelgrove.core import json_files, storage
+from labelgrove.core import json_files, storage, system
 from labelgrove.core.durability import flush
 from labelgrove.core.errors import DamagedError, InputError, SignatureError
 from labelgrove.core.extras import need
@@ -127,7 +127,7 @@ def _bytes_of(folder: Path, manifest: dict[str, Any]) -> bytes:
 def _private_key(path: Path) -> Any:
     ed25519, serialization = _library("asymmetric.ed25519"), _library("serialization")
     written = _read_key(path, "make one by 'labelgrove sign --new-key FILE'")
-    if os.name == "posix" and path.stat().st_mode & 0o077:
+    if system.HERE.has_modes and path.stat().st_mode & 0o077:
         raise InputError(f"others may read the private key {path}: chmod 600 {path}")
     try:
         key = serialization.load_pem_private_key(written, password=None)

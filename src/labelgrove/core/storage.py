@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelgrove.core import checks, replacing
+from labelgrove.core import checks, replacing, system
 from labelgrove.core.cards import read_card
 from labelgrove.core.durability import flush, flush_tree, make_folders, put_in_place
 from labelgrove.core.errors import InputError, StorageError
@@ -172,15 +172,13 @@ def locked(folder: Path) -> Iterator[None]:
         raise _unwritable(folder, error) from error
     with handle:
         try:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # on Windows folders are not held
-            pass
-        except OSError as error:
+            free = system.HERE.lock(handle.fileno())
+        except OSError:  # a drive without locks
+            free = False
+        if not free:
             raise InputError(
                 f"another process works in {folder}: wait until it ends, or choose another folder"
-            ) from error
+            )
         try:
             yield
         finally:

@@ -14,15 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from labelgrove.core import system
 from labelgrove.core.durability import flush
 from labelgrove.core.errors import FullDiskError, InputError, StorageError
 from labelgrove.core.manifest import saved_folder_around
 from labelgrove.corpus.corrected import ASIDE
-
-try:
-    import fcntl
-except ImportError:  # on Windows, where there is one worker
-    fcntl = None  # type: ignore[assignment]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PATIENCE = 2.0  # seconds to wait for the file while another process holds it
@@ -119,9 +115,8 @@ class FeedbackFile:
                 self._move_aside_lines(file)
                 for path in left:
                     with suppress(OSError), path.open("rb+") as aside:
-                        if fcntl is not None:  # fails if its process lives
-                            fcntl.flock(aside, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        self._move(aside, path, file)
+                        if system.HERE.lock(aside.fileno()):  # its process has ended
+                            self._move(aside, path, file)
 
     def _append(self, file: IO[bytes], data: bytes) -> None:
         end = _whole(file)
@@ -143,8 +138,7 @@ class FeedbackFile:
     def _open_aside(self) -> IO[bytes]:
         if self._aside is None:
             aside = self._aside_path().open("ab+", buffering=0)
-            if fcntl is not None:
-                fcntl.flock(aside, fcntl.LOCK_EX)
+            system.HERE.lock(aside.fileno(), wait=True)
             self._aside = aside
             flush(self.path.parent)
             log.warning("another process holds %s: feedback is written aside", self.path)
@@ -169,7 +163,7 @@ class FeedbackFile:
         _whole(aside)
         aside.seek(0)
         self._append(file, aside.read())
-        path.unlink()
+        system.HERE.remove_open(aside, path)
 
 
 @contextmanager
@@ -188,14 +182,10 @@ def _held(path: Path, patience: float) -> Iterator[IO[bytes]]:
 
 def _is_locked(file: IO[bytes], ends: float) -> bool:
     """Lock a file, and tell whether that was possible in time."""
-    while fcntl is not None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if time.monotonic() >= ends:
-                return False
-            time.sleep(LOOK)
+    while not system.HERE.lock(file.fileno()):
+        if time.monotonic() >= ends:
+            return False
+        time.sleep(LOOK)
     return True
 
 

@@ -12,6 +12,7 @@ import asyncio
 import ctypes
 import socket
 import struct
+import sys
 from contextlib import suppress
 
 import uvicorn
@@ -53,6 +54,8 @@ def ignore_new_connections(listening: socket.socket) -> None:
         struct.pack("HxxI", RETURN, 0),  # bytes that are kept: none
         struct.pack("HxxI", RETURN, 0xFFFFFFFF),
     ]
+    if not sys.platform.startswith("linux"):
+        return  # the option has another meaning there
     program = ctypes.create_string_buffer(b"".join(code))
     head = struct.pack("@HP", len(code), ctypes.addressof(program))
     with suppress(OSError):

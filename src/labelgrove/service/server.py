@@ -18,8 +18,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
-from labelgrove.core import storage
-from labelgrove.core.errors import LabelgroveError
+from labelgrove.core import storage, system
+from labelgrove.core.errors import InputError, LabelgroveError
 from labelgrove.core.progress import Progress
 from labelgrove.core.wording import several
 from labelgrove.service import metrics
@@ -40,6 +40,7 @@ from labelgrove.service.versions import Version, Versions
 from labelgrove.service.workers import Workers
 
 QUIET = 20  # seconds that a connection is kept on which nothing comes, at most
+MACOS_FILES = 10_240  # OPEN_MAX there
 
 
 def serve(
@@ -67,6 +68,11 @@ def serve(
         Where loading is shown.
     """
     check_uvicorn()
+    if settings.workers > 1 and not system.HERE.shares_sockets:
+        raise InputError(
+            f"--workers {settings.workers}: this system does not let several processes answer at "
+            "one address; leave out --workers, and raise --threads instead"
+        )
     _log(settings)
     _allow_connections()
     terminal = Terminal.of_this_process()
@@ -79,7 +85,11 @@ def serve(
 
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="labelgrove-", dir=_memory()) as shared,
+            tempfile.TemporaryDirectory(
+                prefix="labelgrove-",
+                dir=_memory(),
+                ignore_cleanup_errors=not system.HERE.shares_sockets,  # Windows: it is mapped
+            ) as shared,
             places([folder for _, folder in settings.taggers], settings.copies) as snapshots,
             sighup_blocked(),  # until there is a tagger to load anew
         ):
@@ -243,7 +253,10 @@ def _allow_connections() -> None:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        except ValueError:  # macOS says "without end", and means this number
+            resource.setrlimit(resource.RLIMIT_NOFILE, (MACOS_FILES, most))
 
 
 def _log(settings: Settings) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import stat
@@ -16,6 +15,7 @@ from textwrap import shorten
 from typing import Any
 from urllib.parse import urlsplit
 
+from labelgrove.core import system
 from labelgrove.core.errors import InputError, UnknownNameError
 from labelgrove.corpus import read_corpus
 
@@ -281,7 +281,7 @@ def own_names(near: bool) -> tuple[str, ...]:
 def _check_private(file: Path) -> None:
     """Raise an error if others than the owner and the group may read a file, or may write it."""
     mode = file.stat().st_mode
-    if os.name == "nt" or not stat.S_ISREG(mode):
+    if not system.HERE.has_modes or not stat.S_ISREG(mode):
         return
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
         raise InputError(

@@ -15,6 +15,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import replace
 
+from labelgrove.core import system
 from labelgrove.core.errors import LabelgroveError, StorageError
 from labelgrove.service.metrics import FOLDER
 from labelgrove.service.served import Served
@@ -44,7 +45,7 @@ async def try_out(name: str, folder: str, snapshot: str, settings: Settings) -> 
         *(sys.executable, "-c", COMMAND),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for the service, which ends this
+        **system.HERE.apart(),  # Ctrl-C is for the service, which ends this
         env={key: value for key, value in os.environ.items() if key != FOLDER},
     )
     try:

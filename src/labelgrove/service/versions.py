@@ -14,12 +14,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-try:
-    import fcntl
-except ImportError:  # on Windows, where there is one worker
-    fcntl = None  # type: ignore[assignment]
+from labelgrove.core import system
 
 STATE, LOCK, TRIAL = "versions.json", "versions.lock", "trial.lock"
 PROBATION = 60.0  # seconds in which a worker that ends speaks against a new tagger
@@ -126,11 +123,11 @@ class Versions:
     @asynccontextmanager
     async def one_trial(self) -> AsyncIterator[None]:
         """Let one process at a time try a new tagger."""
-        if self._shared is None or fcntl is None:
+        if self._shared is None:
             yield
             return
         with (self._shared / TRIAL).open("w") as file:
-            while not _held(file):
+            while not system.HERE.lock(file.fileno()):
                 await asyncio.sleep(LOOK)
             yield
 
@@ -152,14 +149,14 @@ class Versions:
             yield self._kept
             return
         with (self._shared / LOCK).open("w") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            system.HERE.lock(file.fileno(), wait=True)
             known = self._read()
             yield known
             written = self._shared / f"{STATE}.{os.getpid()}"
             values = {name: asdict(tracked) for name, tracked in known.items()}
             written.write_text(json.dumps(values), "utf-8")
-            written.replace(self._shared / STATE)  # whoever reads sees the old one or the new one
+            # whoever reads sees the old one or the new one
+            system.HERE.replace(written, self._shared / STATE)
 
 
 def _tracked(value: dict[str, Any]) -> Tracked:
@@ -170,11 +167,3 @@ def _tracked(value: dict[str, Any]) -> Tracked:
         value["since"],
         tuple(value["refused"]),
     )
-
-
-def _held(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, Self
+
+from labelgrove.core import system
 
 # a new interpreter looks for modules where this one does
 BEGIN = (
@@ -110,7 +111,7 @@ class WorkerPool:
 
     def __exit__(self, *error: object) -> None:
         for worker in self._workers.values():
-            _kill(worker.process)
+            system.HERE.kill(worker.process)
         for worker in self._workers.values():
             _end(worker.process)
 
@@ -167,7 +168,7 @@ class WorkerPool:
                 stderr=log,
                 encoding="utf-8",
                 env={**os.environ, **own},
-                start_new_session=True,  # Ctrl-C is ours to answer
+                **system.HERE.apart(),  # Ctrl-C is ours to answer
             )
         self._workers[number] = _Worker(process)
         threading.Thread(target=self._listen, args=(number, process), daemon=True).start()
@@ -179,7 +180,7 @@ class WorkerPool:
             for line in process.stdout:
                 self._received.put((number, json.loads(line)))
         except ValueError:  # it died inside a line, or nobody can understand it any more
-            _kill(process)
+            system.HERE.kill(process)
         finally:
             self._received.put((number, None))
 
@@ -199,15 +200,6 @@ def _send(process: subprocess.Popen[str], message: Message) -> None:
     with suppress(BrokenPipeError):  # if it has ended, its listener will tell
         process.stdin.write(json.dumps(message) + "\n")
         process.stdin.flush()
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """End a process and all that it started."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # there is none any more
-            os.killpg(process.pid, signal.SIGKILL)  # each leads a session, and so a group
-    else:
-        process.kill()
 
 
 def _end(process: subprocess.Popen[str]) -> int:
