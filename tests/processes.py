@@ -1,5 +1,6 @@
 """Processes that tests look at from outside."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,6 +13,11 @@ PATIENCE = 120  # seconds after which a process hangs for good
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks at processes in /proc"
 )
+
+
+def no_locks(self, file, **how):
+    """In place of ``Posix.lock``: what a drive without locks says."""
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 def gone(process):

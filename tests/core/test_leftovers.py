@@ -1,5 +1,6 @@
 """Temporary folders beside a saved one: their names, their locks, and how one is brought back."""
 
+import fcntl
 import hashlib
 import os
 from contextlib import contextmanager, nullcontext
@@ -7,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from labelgrove.core import folder_locks, replacing, storage
+from labelgrove.core import folder_locks, replacing, storage, system
 from labelgrove.core.errors import InputError
+from processes import no_locks
 
 OTHER_BOOT = "0therb00"
 NOW, DAY = 1_700_000_000.0, 24 * 3600
@@ -243,7 +245,7 @@ def test_between_two_renames_nobody_brings_the_old_folder_back(shelf, monkeypatc
         def watched(path, target):
             moved = rename(path, target)
             if path == shelf / "model":
-                folder_locks.fcntl.flock(reader, folder_locks.fcntl.LOCK_UN)
+                fcntl.flock(reader, fcntl.LOCK_UN)
                 (leftover,) = replacing.leftovers(shelf, "model")
                 with leftover.held() as is_free:
                     free.append(is_free)
@@ -279,7 +281,7 @@ def test_readers_of_a_replaced_folder_have_ten_seconds(shelf, monkeypatch):
 
 def test_where_folders_have_no_locks_a_replaced_one_is_removed_at_once(shelf, monkeypatch):
     save(shelf / "model", 1)
-    monkeypatch.setattr(folder_locks, "fcntl", None)
+    monkeypatch.setattr(system.Posix, "lock", no_locks)
     replacing.discard(shelf / "model")
     assert names(shelf) == []
 

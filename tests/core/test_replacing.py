@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelgrove.core import exchange, folder_locks, manifest, replacing, storage
+from labelgrove.core import exchange, manifest, replacing, storage, system
 from labelgrove.core.errors import DamagedError, InputError
-from processes import PATIENCE
+from processes import PATIENCE, no_locks
 
 KILLED = -signal.SIGKILL
 WRITE = """
@@ -336,7 +336,7 @@ def test_what_is_read_is_of_one_folder(saved, replaced_meanwhile):
 @pytest.mark.parametrize("way", ["no paths of open folders", "no locks"])
 def test_what_cannot_be_read_to_its_end_is_read_again(saved, monkeypatch, replaced_meanwhile, way):
     if way == "no locks":
-        monkeypatch.setattr(folder_locks, "fcntl", None)
+        monkeypatch.setattr(system.Posix, "lock", no_locks)
     else:
         monkeypatch.setattr("labelgrove.core.snapshot.OPEN_FOLDERS", "/nowhere/{}")
     readings = []

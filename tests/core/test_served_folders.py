@@ -34,13 +34,6 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
         shutil.rmtree(place)
 
 
-def test_without_locks_a_folder_is_used_and_nothing_is_taken_for_left(tmp_path, left, monkeypatch):
-    monkeypatch.setattr(served_folders, "fcntl", None)
-    with served_folder(tmp_path) as place:
-        assert (place / LOCK).read_bytes() == MARK
-    assert left_folders(tmp_path) == []
-
-
 def test_what_killed_services_left_is_removed(tmp_path, left):
     shutil.copytree(left, other := tmp_path / ".serving.also")
     (tmp_path / "model").mkdir()

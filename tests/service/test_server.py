@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from labelgrove.core import storage
+from labelgrove.core import storage, system
 from labelgrove.core.errors import DamagedError, InputError
 from labelgrove.core.progress import Silent
 from labelgrove.service import metrics, server
@@ -151,6 +151,31 @@ def test_a_worker_that_cannot_begin_says_why(tmp_path, capsys, restored):
         server.WorkerApp(settings)()
     assert ended.value.code == STARTUP_FAILURE
     assert capsys.readouterr().err.startswith("labelgrove: no such folder: ")
+
+
+def test_several_workers_are_refused_where_they_cannot_share_a_socket(
+    folder, monkeypatch, restored
+):
+    monkeypatch.setattr(system, "HERE", system.Windows(lambda *_: None))
+    settings = Settings((("own", str(folder)),), (None,), workers=2)
+    with pytest.raises(InputError, match="--workers 2: .* leave out --workers"):
+        server.serve(settings, host="127.0.0.1", port=0, ready=print)
+
+
+def test_macos_allows_fewer_open_files_than_it_says(monkeypatch):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    asked = []
+
+    def refuse_more(what, limits):
+        asked.append(limits)
+        if limits[0] > server.MACOS_FILES:
+            raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, most + server.MACOS_FILES))
+    monkeypatch.setattr(resource, "setrlimit", refuse_more)
+    server._allow_connections()
+    assert asked[-1] == (server.MACOS_FILES, most + server.MACOS_FILES)
+    assert len(asked) == 2
 
 
 def test_what_processes_share_is_in_memory_where_there_is_such_a_folder():
