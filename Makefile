@@ -13,7 +13,7 @@ MINUTES ?= 20
 SEED ?= 0
 EACH ?= 40
 
-.PHONY: demo serve test check crash fuzz soak mutants format docs clean
+.PHONY: demo serve test check crash fuzz soak mutants format docs dist clean
 
 demo: $(INSTALLED)
 	$(BIN)/labelgrove demo
@@ -41,6 +41,12 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs
 	@echo "open build/docs/index.html"
+
+dist: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 crash: $(READY)
 	$(BIN)/python benchmarks/reliability/crash.py --minutes $(MINUTES)

@@ -2,8 +2,10 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,36 @@ def test_no_two_classes_share_a_name():
             if isinstance(node, ast.ClassDef):
                 modules_of.setdefault(node.name, []).append(module)
     assert {name: modules for name, modules in modules_of.items() if len(modules) > 1} == {}
+
+
+def test_the_wheel_has_every_file_of_the_package():
+    root = Path(__file__).parents[1]
+    package = root / "src" / "labelgrove"
+    told = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    patterns = told["tool"]["setuptools"]["package-data"]["labelgrove"]
+    named = {path for pattern in patterns for path in package.glob(pattern) if path.is_file()}
+    there = {
+        path
+        for path in package.rglob("*")
+        if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
+    }
+    assert there == named
+    assert all(
+        (path / "__init__.py").exists() for path in {each.parent for each in package.rglob("*.py")}
+    )
+
+
+def test_the_guide_to_installing_lists_every_extra():
+    root = Path(__file__).parents[1]
+    told = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    page = (root / "docs/guides/installing.md").read_text("utf-8")
+    listed = {
+        extra
+        for line in re.findall(r"^\| (`.+?`) \|", page, re.M)
+        for extra in re.findall(r"`([\w-]+)`", line)
+    }
+    assert listed - {"--cluster"} >= set(told["optional-dependencies"]) - {"snowball"}
+    versions = [each for each in told["classifiers"] if "Python :: 3." in each]
+    assert versions
+    for each in versions:
+        assert f"Python {each.rpartition(' ')[2]}" in page
