@@ -45,7 +45,7 @@ docs: $(READY)
 dist: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt build twine
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
+	$(BIN)/pyproject-build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 
 crash: $(READY)
