@@ -1,6 +1,7 @@
 """A network as ONNX: what a program without labelgrove gives is what the tagger gives."""
 
 import json
+import shutil
 import subprocess
 import sys
 from copy import deepcopy
@@ -12,11 +13,12 @@ import torch
 
 from command_line import called, fails
 from labelgrove import Tagger
-from labelgrove.core.errors import ExportError, InputError, MissingExtraError
+from labelgrove.core.errors import DamagedError, ExportError, InputError, MissingExtraError
 from labelgrove.models import MODELS
 from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.examples import small_bert
 from labelgrove.tagger.exporting.check import check_export, made_texts
+from labelgrove.tagger.exporting.export import check_target
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -157,6 +159,21 @@ def test_a_first_stage_is_named(tmp_path):
     with pytest.raises(InputError, match=r"first=none\. What can be exported .* xml-cnn"):
         tagger.export_onnx(tmp_path / "out")
     assert not any(tmp_path.iterdir())
+
+
+def test_what_python_writes_beside_the_program_is_in_nobodys_way(made, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(made[0] / "out", out)
+    compiled = out / "__pycache__"
+    compiled.mkdir()
+    (compiled / "tagging.cpython-311.pyc").write_bytes(b"")
+    check_target(out, overwrite=True)
+    assert not compiled.exists()
+    compiled.mkdir()
+    (compiled / "mine.txt").write_text("mine")
+    with pytest.raises(DamagedError, match="__pycache__"):
+        check_target(out, overwrite=True)
+    assert (compiled / "mine.txt").exists()
 
 
 def test_wrong_calls_write_nothing(made, tmp_path, monkeypatch):

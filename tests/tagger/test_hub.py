@@ -464,6 +464,30 @@ def test_a_hub_that_fails(hub, made, tmp_path):
         pulled(tmp_path / "out")
 
 
+def test_a_page_in_place_of_the_hub_is_told(hub, made, tmp_path):
+    """As of a proxy that asks for a login."""
+
+    def page(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "6")
+        handler.end_headers()
+        handler.wfile.write(b"<html>")
+        return True
+
+    hub.behave = page
+    for act in (lambda: pushed(made), lambda: pulled(tmp_path / "out")):
+        with pytest.raises(HubError, match="not as a hub does: check HF_ENDPOINT"):
+            act()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_hub_without_xet_names_the_way_out(hub, made, monkeypatch):
+    pytest.importorskip("hf_xet")
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    with pytest.raises(HubError, match="set HF_HUB_DISABLE_XET=1"):
+        pushed(made)
+
+
 def test_a_hub_that_never_answers_is_not_waited_for(hub, made, tmp_path, monkeypatch):
     done = threading.Event()
     hub.behave = lambda handler: done.wait(30)

@@ -259,15 +259,16 @@ def serve(
         loading=load_timeout,
         log="nothing" if quiet else "texts" if log_texts else "requests",
     )
+    also = "" if no_feedback else " and give feedback"
     if not near and not settings.keys:
         print(
-            f"anyone who reaches {host} may ask and give feedback: --api-keys FILE asks for a key",
+            f"anyone who reaches {host} may ask{also}: --api-keys FILE asks for a key",
             file=sys.stderr,
         )
     if ANY_ORIGIN in settings.origins and not settings.keys:
         print(
-            "every web page that is open on a machine which reaches this service may ask and give "
-            "feedback: --api-keys FILE asks for a key",
+            "every web page that is open on a machine which reaches this service may "
+            f"ask{also}: --api-keys FILE asks for a key",
             file=sys.stderr,
         )
     service.serve(

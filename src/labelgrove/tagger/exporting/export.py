@@ -85,6 +85,7 @@ def export_onnx(
 def check_target(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise an error for a folder that cannot be written, or that holds something else."""
     if overwrite and (Path(folder) / MANIFEST).is_file():
+        _forget_compiled(Path(folder))
         part = storage.read_manifest(folder, verify=False).get("part")
         if part != KIND:
             raise InputError(
@@ -92,6 +93,15 @@ def check_target(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
                 "folder"
             )
     storage.check_free(folder, overwrite=overwrite)
+
+
+def _forget_compiled(folder: Path) -> None:
+    """Remove what Python wrote beside the program of an export when it was imported."""
+    compiled = folder / "__pycache__"
+    for file in compiled.glob(f"{PROGRAM.stem}.*.pyc"):
+        file.unlink()
+    if compiled.is_dir() and not any(compiled.iterdir()):
+        compiled.rmdir()
 
 
 def check_exports(learned: FittedState) -> None:

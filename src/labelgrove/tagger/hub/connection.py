@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,8 +102,18 @@ def explain(
         return StorageError(f"cannot use {error.filename}: {error.strerror}")
     if error.__cause__ is not None and isinstance(error, RuntimeError | FileNotFoundError):
         return explain(hub, error.__cause__, repository, revision)  # it wraps what went wrong
+    if isinstance(error, json.JSONDecodeError):  # the page of a proxy, or another server
+        return HubError(
+            f"{place} answers, but not as a hub does: check HF_ENDPOINT, and whether a proxy or a "
+            "login page answers in its place"
+        )
     if isinstance(error, ValueError):  # of the card's head, or of names
         return InputError(f"{place} refuses this for {repository}: {' '.join(str(error).split())}")
+    if "/xet-" in str(error):  # of the library's other way for large files
+        return HubError(
+            f"{place} does not take files by Xet ({line_of(error)}): set HF_HUB_DISABLE_XET=1, "
+            "and try again"
+        )
     return HubError(
         f"{place} cannot be reached, or broke off ({line_of(error)}): check the network and "
         "HF_ENDPOINT, and try again; files that have arrived are not transferred again"
