@@ -281,7 +281,7 @@ def test_readers_of_a_replaced_folder_have_ten_seconds(shelf, monkeypatch):
 
 def test_where_folders_have_no_locks_a_replaced_one_is_removed_at_once(shelf, monkeypatch):
     save(shelf / "model", 1)
-    monkeypatch.setattr(system.Posix, "lock", no_locks)
+    monkeypatch.setattr(system.PosixSystem, "lock", no_locks)
     replacing.discard(shelf / "model")
     assert names(shelf) == []
 

@@ -336,7 +336,7 @@ def test_what_is_read_is_of_one_folder(saved, replaced_meanwhile):
 @pytest.mark.parametrize("way", ["no paths of open folders", "no locks"])
 def test_what_cannot_be_read_to_its_end_is_read_again(saved, monkeypatch, replaced_meanwhile, way):
     if way == "no locks":
-        monkeypatch.setattr(system.Posix, "lock", no_locks)
+        monkeypatch.setattr(system.PosixSystem, "lock", no_locks)
     else:
         monkeypatch.setattr("labelgrove.core.snapshot.OPEN_FOLDERS", "/nowhere/{}")
     readings = []

@@ -40,7 +40,7 @@ def here(request, monkeypatch):
     """Each system in turn; on the second nothing locks or opens folders."""
     if request.param == "windows" and not hasattr(fcntl, "F_OFD_SETLK"):
         pytest.skip("no locks of open file descriptions")
-    chosen = system.Posix() if request.param == "posix" else system.Windows(locking)
+    chosen = system.PosixSystem() if request.param == "posix" else system.WindowsSystem(locking)
     monkeypatch.setattr(system, "HERE", chosen)
     return chosen
 
@@ -94,7 +94,7 @@ def test_files_and_empty_folders_are_replaced(here, tmp_path):
 
 
 def test_windows_waits_for_a_file_that_another_program_has_open(tmp_path, monkeypatch):
-    windows, rename, tries = system.Windows(locking), os.replace, []
+    windows, rename, tries = system.WindowsSystem(locking), os.replace, []
     for name in ("new", "old"):
         (tmp_path / name).write_text(name)
 
@@ -126,7 +126,7 @@ def test_files_and_folders_are_flushed(here, tmp_path):
 
 
 def test_a_process_apart_is_ended(here):
-    told = system.Posix().apart() if os.name == "posix" else here.apart()
+    told = system.PosixSystem().apart() if os.name == "posix" else here.apart()
     process = subprocess.Popen(
         [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"],
         stdout=subprocess.PIPE,
@@ -139,8 +139,8 @@ def test_a_process_apart_is_ended(here):
 
 
 def test_both_ways_keep_ctrl_c_from_a_process():
-    assert system.Posix().apart() == {"start_new_session": True}
-    assert system.Windows(locking).apart() == {"creationflags": 0x200}
+    assert system.PosixSystem().apart() == {"start_new_session": True}
+    assert system.WindowsSystem(locking).apart() == {"creationflags": 0x200}
 
 
 # --- what stands on it -----------------------------------------------------------------------

@@ -154,7 +154,7 @@ def test_a_worker_that_cannot_begin_says_why(tmp_path, capsys, restored):
 
 
 def test_several_workers_need_a_socket_that_they_can_share(folder, monkeypatch, restored):
-    monkeypatch.setattr(system, "HERE", system.Windows(lambda *_: None))
+    monkeypatch.setattr(system, "HERE", system.WindowsSystem(lambda *_: None))
     settings = Settings((("own", str(folder)),), (None,), workers=2)
     with pytest.raises(InputError, match=r"--workers 2: .* leave out --workers"):
         server.serve(settings, host="127.0.0.1", port=0, ready=print)

@@ -22,7 +22,7 @@ LOCKED_BYTE = 2**31 - 2  # behind the end of files that are locked: nobody reads
 TRY_LOCK = 2  # LK_NBLCK of the module msvcrt
 
 
-class System(Protocol):
+class OperatingSystem(Protocol):
     """An operating system.
 
     Attributes
@@ -74,7 +74,7 @@ class System(Protocol):
         ...
 
 
-class Posix:
+class PosixSystem:
     """Linux and macOS."""
 
     has_modes = opens_folders = shares_sockets = True
@@ -112,7 +112,7 @@ class Posix:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-class Windows:
+class WindowsSystem:
     """Windows, where open files cannot be removed and folders cannot be opened.
 
     Parameters
@@ -188,10 +188,10 @@ def _flush(path: Path, how: int) -> None:
         os.close(handle)
 
 
-HERE: System
+HERE: OperatingSystem
 if sys.platform == "win32":
     import msvcrt
 
-    HERE = Windows(msvcrt.locking)
+    HERE = WindowsSystem(msvcrt.locking)
 else:
-    HERE = Posix()
+    HERE = PosixSystem()
