@@ -6,7 +6,7 @@ from asgi import in_process
 from command_line import fails
 from labelgrove.core.errors import InputError
 from labelgrove.service import app
-from labelgrove.service.settings import Limits, origins_of
+from labelgrove.service.settings import Limits, hosts_of, origins_of
 from services import made
 
 KEY, WATCHES = "first-key-0123456789", "a-key-for-what-watches"
@@ -139,6 +139,21 @@ def test_what_is_no_origin_is_named(wrong):
         origins_of([wrong])
     said = str(error.value)
     assert said.startswith(f"--allow-origin {wrong!r} is no origin: write scheme, host")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["http://x.org", "x.org:8000", "*", "", "x.org/page", "a b", "[::zz]", "bücher.example"],
+)
+def test_what_is_no_name_of_a_machine_is_named(wrong):
+    with pytest.raises(InputError) as error:
+        hosts_of([wrong])
+    assert str(error.value).startswith(f"--allow-host {wrong!r} is no name of a machine")
+
+
+def test_names_of_machines_are_written_as_they_are_compared():
+    given = ["Tags.Example.org", "[::1]", "::1", "10.0.0.7", "my_host"]
+    assert hosts_of(given) == ("tags.example.org", "::1", "10.0.0.7", "my_host")
 
 
 def test_origins_are_written_as_browsers_send_them():

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labelgrove.cli import options
+from labelgrove.cli.terminal import warn
 
 MEGABYTE = 10**6
 SAFETY, BATCHES = "Limits and keys", "Batches"
@@ -108,8 +109,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name by which the service may be called. By default localhost alone, and where "
-            "others reach it, its addresses and the name of this machine. Repeatable.",
+            help="A name by which the service may be called. By default localhost, and where "
+            "others reach it, its addresses and the name of this machine; none of these where this "
+            "is given. Repeatable.",
             rich_help_panel=SAFETY,
         ),
     ] = None,
@@ -206,6 +208,7 @@ def serve(
     from labelgrove.service.settings import (
         ANY_ORIGIN,
         LOOPBACK,
+        hosts_of,
         is_loopback,
         languages_of,
         name_taggers,
@@ -248,7 +251,7 @@ def serve(
         examples=read_examples(examples) if examples else (),
         review=str(review.resolve()) if review else "",
         languages=languages_of(taggers, language or ()),
-        hosts=tuple(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
+        hosts=hosts_of(allow_host) if allow_host else (*LOOPBACK, host, *own_names(near)),
         addresses=not allow_host and not near,
         signed_by=str(require_signature.resolve()) if require_signature else None,
         threads=threads,
@@ -275,7 +278,15 @@ def serve(
         settings,
         host=host,
         port=port,
-        ready=lambda address: print(f"serving at {address}", flush=True),
-        metrics_ready=lambda address: print(f"metrics at {address}", flush=True),
+        ready=lambda address: _tell(f"serving at {address}"),
+        metrics_ready=lambda address: _tell(f"metrics at {address}"),
         progress=options.open_progress(quiet),
     )
+
+
+def _tell(line: str) -> None:
+    """Print a line; where it cannot be written, such as to a full disk, the service goes on."""
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        warn(f"{line} (standard output: {error.strerror})")

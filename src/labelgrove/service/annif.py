@@ -31,6 +31,7 @@ from labelgrove.service.bodies import (
     read_form,
     too_many,
 )
+from labelgrove.service.headers import PASSED_OVER
 from labelgrove.service.schemas import MOST_LABELS
 from labelgrove.service.served import Served
 from labelgrove.service.taggers import ServedTaggers, TaggerQueue, text_weight
@@ -40,7 +41,6 @@ VERSION = "1.4"  # of Annif, whose API this is
 UNDETERMINED = "und"  # as BCP 47 calls a language that nobody knows
 NAMES = 300  # of labels that are looked at to guess their language
 NOT_FOUND = "Project not found"
-PASSED_OVER = "Documents-Passed-Over"  # header: how many documents there was nothing to learn of
 log = logging.getLogger("labelgrove.service")
 
 

@@ -116,7 +116,7 @@ def _tagging(app: FastAPI, taggers: ServedTaggers, held: HeldBytes) -> Handler:
         spend(request, text_weight(asked.text))
         queue = taggers.queue(asked.model)
         if queue.feedback is None:
-            raise ProblemError(403, "this service takes no feedback: it was started without")
+            raise ProblemError(403, "this service takes no feedback: it was started so")
         served = answered_by(request, queue.served)
         record, new = await asyncio.to_thread(_feedback_record, served, asked)
         await in_time(queue.write(record), limits.seconds)

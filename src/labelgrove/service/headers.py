@@ -16,5 +16,7 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 TAGGER_VERSION = b"tagger-version"  # the saved tagger that gave this answer
-EXPOSED = ("Tagger-Version", "Retry-After", "WWW-Authenticate")  # to pages of other origins
+PASSED_OVER = "Documents-Passed-Over"  # how many documents there was nothing to learn of
+# to pages of other origins
+EXPOSED = ("Tagger-Version", "Retry-After", "WWW-Authenticate", PASSED_OVER)
 UNKEPT = (b"cache-control", b"no-store")  # where an answer does not say otherwise

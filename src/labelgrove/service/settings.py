@@ -27,6 +27,7 @@ ANY_ORIGIN = "*"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # a host is written as browsers send it, in ASCII
 ORIGIN = re.compile(r"(?P<site>(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\]))(:[0-9]{1,5})?")
+HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # as in BCP 47
 
 
@@ -255,6 +256,29 @@ def _origin(given: str) -> str:
         ) from None
     usual = DEFAULT_PORTS[parts["scheme"]]
     return parts["site"] + (f":{port}" if port not in (None, usual) else "")
+
+
+def hosts_of(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names by which a service is called, as they are compared with Host headers.
+
+    Examples
+    --------
+    >>> hosts_of(["Tags.example.org", "[::1]"])
+    ('tags.example.org', '::1')
+    """
+    return tuple(dict.fromkeys(_host(each) for each in given))
+
+
+def _host(given: str) -> str:
+    if HOST.fullmatch(given):
+        return given.lower()
+    try:
+        return str(ip_address(given.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        raise InputError(
+            f"--allow-host {given!r} is no name of a machine: write it without scheme, port and "
+            "path, as in tags.example.org, and once for each name"
+        ) from None
 
 
 def is_loopback(host: str) -> bool:
