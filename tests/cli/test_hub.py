@@ -1,5 +1,6 @@
 """`labelgrove push` and `pull` in processes of their own, and `evaluate --card`."""
 
+import huggingface_hub.constants as constants
 import pytest
 
 from command_line import called, fails, labelgrove
@@ -61,7 +62,8 @@ def test_a_missing_folder_names_the_way(tmp_path, monkeypatch):
     )
 
 
-def test_pushing_offline_is_one_line(made):
+def test_pushing_offline_is_one_line(made, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "HF_HUB_OFFLINE is set" in fails("push", made / "tagger", "me/small")
     assert "'small' is no repository" in fails("push", made / "tagger", "small")
     assert "'small' is no repository" in fails("pull", "small")

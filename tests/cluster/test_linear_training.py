@@ -97,12 +97,17 @@ def fitted(model, data, **run):
 
 
 def written(folder):
-    """Return the bytes of all files, without the moment at which the folder was made."""
+    """Return the bytes of all files, without the moment at which the folder was made.
+
+    The last line of the card has the checksum of the manifest, which tells that moment.
+    """
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             found[os.fspath(path.relative_to(folder))] = path.read_bytes()
     about = json.loads(found.pop("manifest.json", b"{}"))
+    if "README.md" in found:
+        found["README.md"] = found["README.md"].rpartition(b"<!-- labelgrove card")[0]
     about.pop("created", None)
     about.pop("checksum", None)  # of the manifest itself
     return found, about

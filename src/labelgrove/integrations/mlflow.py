@@ -169,7 +169,7 @@ def requirements(tagger: Tagger) -> list[str]:
 
     Examples
     --------
-    >>> tagger = Tagger("most-frequent", validation=0).fit(["a", "b"], [["x"], ["y"]])
+    >>> tagger = Tagger("most-frequent", validation=0).fit(["solar panels", "wind"], [["x"], ["y"]])
     >>> requirements(tagger)[0].split("==")[0]
     'labelgrove[mlflow]'
     """
