@@ -38,7 +38,11 @@ COMMANDS = {
 
 def seconds(source: Path, words: list[str], tagger: Path, folder: Path) -> float:
     """Call a command of a source tree and return how long it took."""
-    places = {"SAMPLE": str(source / SAMPLE), "TAGGER": str(tagger), "NEW": str(folder / f"new-{source.name}")}
+    places = {
+        "SAMPLE": str(source / SAMPLE),
+        "TAGGER": str(tagger),
+        "NEW": str(folder / f"new-{source.name}"),
+    }
     call = [sys.executable, "-m", "labelgrove", *(places.get(word, word) for word in words)]
     if "NEW" in words:
         call.append("--overwrite")
