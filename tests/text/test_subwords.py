@@ -193,13 +193,14 @@ def test_clones_and_copies(fitted):
 
 def test_threads_do_not_matter_and_are_ours(folders):
     texts = [text * 40 for text in TEXTS for _ in range(400)]
+    before = threading.active_count()  # tests before this one may have left some
     one, two = (
         Subwords(tokenizer=str(folders["bert"]), threads=n).fit_transform(texts) for n in (1, 2)
     )
     assert np.array_equal(one.tokens, two.tokens)
     assert np.array_equal(one.offsets, two.offsets)
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
-    assert threading.active_count() < 10
+    assert threading.active_count() <= before
 
 
 def test_forking_afterwards_warns_of_nothing(fitted, tmp_path):
