@@ -10,9 +10,18 @@ from command_line import called
 from labelgrove import Tagger, models
 from labelgrove.cli import small_jobs
 from labelgrove.models.contract import known_answer
+from labelgrove.text import Tfidf
 
 TEXTS, LABELS = known_answer(300)
-MODELS = ("grove", "one-vs-rest", "knn", "fastxml")
+MODELS = (
+    *("grove", "one-vs-rest", "knn", "fastxml", "fasttext", "pd-sparse", "sleec"),
+    *("label-powerset", "classifier-chain"),
+)
+FEATURES = {  # whose words are read by other kernels
+    "stems": Tfidf(analyzer="snowball:en", first_line=3, fade_after=20.0),
+    "characters": Tfidf(analyzer="char:2-4"),
+}
+NAMES = (*MODELS, *FEATURES)
 PROGRAM = """
 import json, sys
 from labelgrove.cli.app import run
@@ -25,10 +34,13 @@ print(json.dumps({"codes": codes, "numba": "numba" in sys.modules}))
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A saved tagger of each model."""
+    """A saved tagger of each model, and of words that are cut otherwise."""
     root = tmp_path_factory.mktemp("taggers")
     for name in MODELS:
-        Tagger(models.create(name), validation=0).fit(TEXTS, LABELS).save(root / name)
+        model = models.create(name, **models.MODELS.find(name).example_settings(root))
+        Tagger(model, validation=0).fit(TEXTS, LABELS).save(root / name)
+    for name, features in FEATURES.items():
+        Tagger("bonsai", features=features, validation=0).fit(TEXTS, LABELS).save(root / name)
     return root
 
 
@@ -45,12 +57,13 @@ def in_a_process(*commands):
 
 
 def test_they_answer_as_compiled_kernels_do(folders):
-    text = " ".join(TEXTS[7].split() * 2)
-    commands = [["tag", str(folders / name), "--text", text, "--text", "x"] for name in MODELS]
+    texts = [" ".join(TEXTS[7].split() * 2), "x", f"{TEXTS[8]} 東京タワー 😀 naïve"]
+    words = [word for text in texts for word in ("--text", text)]
+    commands = [["tag", str(folders / name), *words] for name in NAMES]
     lines, told = in_a_process(*commands)
-    assert told == {"codes": [0] * len(MODELS), "numba": False}
+    assert told == {"codes": [0] * len(NAMES), "numba": False}
     wanted = [json.loads(line) for words in commands for line in called(*words).stdout.splitlines()]
-    assert len(lines) == len(wanted) == 2 * len(MODELS)
+    assert len(lines) == len(wanted) == len(texts) * len(NAMES)
     for own, compiled in zip(lines, wanted, strict=True):
         assert [each["label"] for each in own["labels"]] == [
             each["label"] for each in compiled["labels"]
