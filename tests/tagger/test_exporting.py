@@ -13,7 +13,7 @@ import torch
 
 from command_line import called, fails
 from labelgrove import Tagger
-from labelgrove.core.errors import DamagedError, ExportError, InputError, MissingExtraError
+from labelgrove.core.errors import ExportError, InputError, MissingExtraError
 from labelgrove.models import MODELS
 from labelgrove.models.contract import known_answer
 from labelgrove.models.neural.examples import small_bert
@@ -171,7 +171,7 @@ def test_what_python_writes_beside_the_program_is_in_nobodys_way(made, tmp_path)
     assert not compiled.exists()
     compiled.mkdir()
     (compiled / "mine.txt").write_text("mine")
-    with pytest.raises(DamagedError, match="__pycache__"):
+    with pytest.raises(InputError, match="move that elsewhere"):
         check_target(out, overwrite=True)
     assert (compiled / "mine.txt").exists()
 

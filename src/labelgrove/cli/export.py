@@ -41,7 +41,7 @@ def export(
     The folder is written only if onnxruntime ranks with it as the tagger does.
     """
     from labelgrove.tagger import Tagger
-    from labelgrove.tagger.exporting import check_target
+    from labelgrove.tagger.exporting.export import check_target
 
     json_file.check(json_to)
     check_target(onnx, overwrite=overwrite)

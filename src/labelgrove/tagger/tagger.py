@@ -31,7 +31,7 @@ from labelgrove.tagger import batches, saving
 from labelgrove.tagger.calibrating import calibrate
 from labelgrove.tagger.combining import beside, combine
 from labelgrove.tagger.explaining import LabelWords, Reasons, explain, explain_label
-from labelgrove.tagger.exporting import ExportCheck, export_onnx
+from labelgrove.tagger.exporting import ExportCheck
 from labelgrove.tagger.incremental import check_kind, check_retrains, remember
 from labelgrove.tagger.inputs import (
     Texts,
@@ -740,6 +740,8 @@ class Tagger(Configured):
         progress
             True shows how it goes; or where that is shown.
         """
+        from labelgrove.tagger.exporting.export import export_onnx
+
         learned = self._learned()
         some = None if texts is None else as_texts(texts)
         return export_onnx(

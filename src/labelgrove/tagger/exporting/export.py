@@ -13,7 +13,7 @@ from labelgrove._version import __version__
 from labelgrove.core import storage
 from labelgrove.core.errors import InputError
 from labelgrove.core.extras import need
-from labelgrove.core.manifest import MANIFEST
+from labelgrove.core.manifest import MANIFEST, parse_manifest
 from labelgrove.core.progress import Progress
 from labelgrove.core.types import NetworkFile
 from labelgrove.tagger.exporting.check import ExportCheck, check_export, made_texts
@@ -59,7 +59,7 @@ def export_onnx(
     """
     check_exports(learned)
     if isinstance(check, bool) or not isinstance(check, int) or check < 1:
-        raise InputError(f"--check must be a whole number from 1, got {check!r}")
+        raise InputError(f"the number of texts to check with must be from 1, got {check!r}")
     given = None if texts is None else list(islice(texts, check))
     if given is not None and not given:
         raise InputError("there are no texts to check the exported network with")
@@ -86,7 +86,7 @@ def check_target(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise an error for a folder that cannot be written, or that holds something else."""
     if overwrite and (Path(folder) / MANIFEST).is_file():
         _forget_compiled(Path(folder))
-        part = storage.read_manifest(folder, verify=False).get("part")
+        part = parse_manifest(Path(folder)).get("part")
         if part != KIND:
             raise InputError(
                 f"{folder} holds a {part} and no export, so it is not replaced; choose another "
