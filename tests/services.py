@@ -174,6 +174,11 @@ def workers_of(service):
     return started_by(service, b"spawn_main")
 
 
+def bearer(key):
+    """The header that brings an API key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
 def made(folder, model="bonsai", texts=TEXTS, labels=LABELS, *, overwrite=False):
     """Save a small tagger with a hierarchy."""
     names = folder.parent / "labels.tsv"

@@ -27,6 +27,14 @@ def service(taggers, tmp_path_factory):
         yield found
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder of a tagger that costs nothing."""
+    place = tmp_path_factory.mktemp("served") / "quick"
+    made(place, "most-frequent")
+    return place
+
+
 @pytest.fixture
 def fragile(tmp_path_factory, monkeypatch):
     """Make `fragile.Fragile` known here and to processes that are started."""

@@ -7,22 +7,11 @@ from command_line import fails
 from labelgrove.core.errors import InputError
 from labelgrove.service import app
 from labelgrove.service.settings import Limits, hosts_of, origins_of
-from services import made
+from services import bearer
 
 KEY, WATCHES = "first-key-0123456789", "a-key-for-what-watches"
 CATALOGUE = "https://catalogue.example.org"
 HOSTS = ("tags.example.org",)
-
-
-def bearer(key):
-    return {"Authorization": f"Bearer {key}"}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("served") / "quick"
-    made(place, "most-frequent")
-    return place
 
 
 @pytest.fixture(scope="module")

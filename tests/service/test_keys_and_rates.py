@@ -8,7 +8,7 @@ import pytest
 from command_line import fails
 from labelgrove.core.errors import InputError
 from labelgrove.service.settings import read_keys
-from services import serving, workers_of
+from services import bearer, serving, workers_of
 
 FIRST, SECOND = "first-key-0123456789", "Second-Key-0123456789"
 
@@ -27,10 +27,6 @@ def guarded(taggers, tmp_path_factory):
 def write_keys(file, content):
     file.touch(0o600)
     file.write_text(content)
-
-
-def bearer(key):
-    return {"Authorization": f"Bearer {key}"}
 
 
 def test_without_a_key_there_is_nothing_but_the_page(guarded):

@@ -8,20 +8,9 @@ from asgi import in_process
 from labelgrove.service.bodies import HELD, HeldBytes
 from labelgrove.service.problems import ProblemError
 from labelgrove.service.settings import Limits
-from services import made
+from services import bearer, made
 
 KEY, OTHER = "first-key-0123456789", "Second-Key-0123456789"
-
-
-def bearer(key):
-    return {"Authorization": f"Bearer {key}"}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("served") / "quick"
-    made(place, "most-frequent")
-    return place
 
 
 @pytest.fixture(scope="module")
