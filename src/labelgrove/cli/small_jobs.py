@@ -7,8 +7,9 @@ from pathlib import Path
 
 from labelgrove.core.jit import interpret
 
-CHARACTERS = 4_000  # of all texts: as plain Python they are read in about 0.1 s
-BYTES = 24_000_000  # of the tagger's files: what one text meets of a larger one may be much
+# Up to here plain Python was quicker with each of five linear models (benchmarks/LOG.md):
+# characters of all texts, and bytes of the tagger's files.
+CHARACTERS, BYTES = 4_000, 16_000_000
 
 
 def begin_small_job(folder: Path, texts: Iterable[str]) -> None:
@@ -18,5 +19,8 @@ def begin_small_job(folder: Path, texts: Iterable[str]) -> None:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes of the files in a folder and below; 0 where it cannot be read."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Return the bytes of the files in a folder and below."""
+    try:
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    except OSError:  # it is being replaced, or cannot be read; who loads it tells
+        return 0

@@ -1,7 +1,7 @@
 """The decorator of kernels: numba compiles them, or a small job reads them as plain Python.
 
-numba takes half a second to load, which is most of what a command does that tags one text. So such
-a command calls `interpret` before it imports kernels: they are then the Python functions that they
+numba takes a third of a second to load, much of what a command takes that tags one text. So such a
+command calls `interpret` before it imports kernels: they are then the Python functions that they
 are written as, with the same results but for the last digit. Everywhere else numba compiles them.
 """
 

@@ -92,8 +92,8 @@ class BoostedTrees(NamedTuple):
 def lightgbm() -> ModuleType | None:
     """Return the library, or None where it is missing or cannot be loaded.
 
-    What it would offer to users of other packages takes a second to load, and is left out of a
-    command.
+    What it would offer to users of other packages takes half a second to load, and is left out of
+    a command.
     """
     try:
         with one_command.without("sklearn", "pandas", "dask", "matplotlib"):
